@@ -1,0 +1,1 @@
+"""What stands outside the processor: Postgres, Kafka, Kafka Connect, and the receivers of webhooks."""

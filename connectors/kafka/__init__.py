@@ -1,0 +1,1 @@
+"""Kafka: producing with acknowledgement, and administering topics."""

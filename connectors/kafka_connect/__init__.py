@@ -1,0 +1,1 @@
+"""Kafka Connect: the REST side of the Debezium connector."""

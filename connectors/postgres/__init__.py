@@ -1,0 +1,1 @@
+"""Postgres: the schema of the outbox, and the endpoints that are kept in it."""

@@ -1,0 +1,1 @@
+"""Webhooks: signing a request, sending it, and judging the answer."""

@@ -1,0 +1,1 @@
+"""What an application imports: append to the outbox, register handlers."""
