@@ -1,0 +1,111 @@
+"""The ledger of one partition: which of its received offsets are settled, and so what may be committed.
+
+An offset is *received* when the agent takes its record, and *settled* when every delivery of it has its outcome acknowledged by
+Kafka. The commit is the first unsettled offset (INV-2); what is settled beyond it travels in the commit's metadata.
+
+A ledger lives as long as one assignment of its partition. After a revocation it is closed: what settles late changes nothing,
+because the partition may already be somebody else's.
+
+Pure, single-threaded; knows nothing of Faust or Kafka.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from streams.commit import metadata
+from streams.commit.metadata import Run
+
+__all__ = ["Commit", "PartitionLedger"]
+
+#: Above this much metadata the agent takes nothing more of the partition until an early offset settles.
+_CONGESTED_BYTES = metadata.METADATA_MAX_BYTES * 3 // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """What to commit: the first unsettled offset, and the settled ones beyond it as metadata."""
+
+    offset: int
+    metadata: str
+
+
+class PartitionLedger:
+    """Tracks the received and settled offsets of one assigned partition.
+
+    Args:
+        committed: the offset that the group had committed when the partition was assigned; None if there was none.
+        committed_metadata: what was committed with it.
+    """
+
+    __slots__ = ("_known", "_known_firsts", "_last_commit", "_next", "_pending", "closed", "congested")
+
+    def __init__(self, *, committed: int | None = None, committed_metadata: str = "") -> None:
+        self._next = committed
+        # Received and not settled, in the order received, which is ascending: the first key is the commit.
+        self._pending: dict[int, None] = {}
+        # What an earlier owner settled beyond its commit.
+        self._known = metadata.decode(committed, committed_metadata) if committed is not None else []
+        self._known_firsts = [first for first, _ in self._known]
+        self._last_commit = Commit(committed, committed_metadata) if committed is not None else None
+        self.closed = False
+        self.congested = False
+
+    def __len__(self) -> int:
+        """How many received offsets are not settled."""
+        return len(self._pending)
+
+    def receive(self, offset: int) -> bool:
+        """Take note of a record. False if it is settled already, or was received before: skip it."""
+        if self._next is not None and offset < self._next:
+            return False
+        self._next = offset + 1
+        index = bisect_right(self._known_firsts, offset) - 1
+        if index >= 0 and offset < self._known[index][1]:
+            return False
+        self._pending[offset] = None
+        return True
+
+    def settle(self, offset: int) -> None:
+        """Every delivery of this record is settled. Settling twice, or after `close`, changes nothing."""
+        self._pending.pop(offset, None)
+
+    def close(self) -> None:
+        """The partition is no longer ours: nothing more is committed from here."""
+        self.closed = True
+
+    def commit(self) -> Commit | None:
+        """What to commit now; None if there is nothing that the last one did not say."""
+        if self.closed or self._next is None:
+            return None
+        offset = next(iter(self._pending), None)
+        if offset is None:
+            # All that was received is settled: straight on to what comes next, over what an earlier owner settled.
+            offset = self._skip_known(self._next)
+        text = metadata.encode(offset, self._settled_beyond(offset))
+        self.congested = len(text) > _CONGESTED_BYTES
+        commit = Commit(offset, text)
+        return None if commit == self._last_commit else commit
+
+    def committed(self, commit: Commit) -> None:
+        """Kafka acknowledged this commit."""
+        self._last_commit = commit
+
+    def _skip_known(self, offset: int) -> int:
+        index = bisect_right(self._known_firsts, offset) - 1
+        return max(offset, self._known[index][1]) if index >= 0 else offset
+
+    def _settled_beyond(self, base: int) -> Iterator[Run]:
+        """Settled runs beyond `base`: between the pending offsets, then what was known of those not yet received."""
+        assert self._next is not None  # noqa: S101 - only called from commit, which checked it
+        position = base
+        for offset in self._pending:
+            if offset > position:
+                yield position, offset
+            position = offset + 1
+        end = self._skip_known(self._next)
+        if end > position:
+            yield position, end
+        for first, known_end in self._known:
+            if first > end:
+                yield first, known_end

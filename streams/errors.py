@@ -1,0 +1,41 @@
+"""What can go wrong in the processor, outside of a delivery (a delivery's failure is an outcome, not an exception).
+
+    StreamsError
+    ├── SettingsError      one or more settings are wrong; the message lists all of them
+    ├── SetupError         the environment can't be brought to the wanted state; says what to do
+    ├── RecordMalformed    a Kafka record can't be read as an event or a delivery; it goes to the dead letters
+    └── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
+
+A message says what happened, to what, and what to do next; never a secret, never a payload.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["RecordMalformed", "SettingsError", "SetupError", "StreamsError", "WorkerFailed"]
+
+
+class StreamsError(Exception):
+    """The processor could not go on."""
+
+
+class SettingsError(StreamsError):
+    """Settings are wrong: every one of them is named, with what was given and what is accepted."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        self.problems = tuple(problems)
+        count = "1 setting is" if len(self.problems) == 1 else f"{len(self.problems)} settings are"
+        super().__init__("\n".join([f"{count} wrong:", *(f"  {problem}" for problem in self.problems)]))
+
+
+class SetupError(StreamsError):
+    """Setup stopped: what it found can't be put right by it."""
+
+
+class RecordMalformed(StreamsError):  # noqa: N818 - it describes the record; nothing went wrong here
+    """A record can't be read; the message says which part of it, never the payload."""
+
+
+class WorkerFailed(StreamsError):  # noqa: N818 - as it reads in the log
+    """The worker stopped because it can't keep its promises; restart it."""

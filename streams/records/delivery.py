@@ -1,0 +1,41 @@
+"""A delivery: one event on its way to one target, with the budgets it has used.
+
+The counts travel in the record itself (INV-7), so no crash and no other process can forget them.
+"""
+
+from dataclasses import dataclass
+
+from outbox.event import Event
+from streams.records.target import TargetName
+
+__all__ = ["Delivery", "Origin"]
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where the event was first read: topic, partition, offset. Kept through every hop, for provenance and ordering."""
+
+    topic: str
+    partition: int
+    offset: int
+
+    def __str__(self) -> str:
+        """The form of the `outbox-origin` header: `topic/partition/offset`."""
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivery:
+    """One event × one target.
+
+    `attempt` is the number of the attempt to be made next (1-based). `deferrals` counts the waits that cost no attempt.
+    `first_failed_at_ms` starts the age budget: the first failure or deferral, in epoch milliseconds.
+    """
+
+    event: Event
+    target: TargetName
+    origin: Origin
+    attempt: int = 1
+    deferrals: int = 0
+    first_failed_at_ms: int | None = None
+    replay_id: str | None = None
