@@ -1,0 +1,309 @@
+"""What can be set: each setting's name, default, limits, meaning, and who would change it.
+
+Place in the data's way: none of it; `Settings` (model.py) is this table with the checks between settings.
+Sources, strongest first: keywords, `OUTBOX_…` variables, the TOML file that `OUTBOX_CONFIG` names (flat, the
+field's name as the key), the defaults here. A field is here only because somebody would set it. Units are in
+the names; a duration that stands in a list is written like "15m". An empty text means unset: which commands
+need which address is said where they load settings.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
+
+from streams.settings import values
+
+__all__ = ["CONFIG_VARIABLE", "PREFIX", "Fields", "variable"]
+
+PREFIX = "OUTBOX_"
+CONFIG_VARIABLE = "OUTBOX_CONFIG"
+
+
+def variable(field: str) -> str:
+    """Name the environment variable of a field.
+
+    >>> variable("window")
+    'OUTBOX_WINDOW'
+    """
+    return PREFIX + field.upper()
+
+
+def _seconds(*texts: str) -> tuple[timedelta, ...]:
+    return values.durations(list(texts))
+
+
+def _check_database(value: SecretStr) -> SecretStr:
+    values.database_url(value.get_secret_value())
+    return value
+
+
+def _set(  # noqa: PLR0913 - one keyword for each limit that a setting may have
+    default: Any,
+    meaning: str,
+    set_by: str,
+    accepted: str | None = None,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    max_length: int | None = None,
+) -> Any:
+    """Declare a setting. Its default is checked too; a list's least length is always 1 where it has a greatest."""
+    return Field(
+        default=default,
+        description=meaning,
+        json_schema_extra={"set_by": set_by, "accepted": accepted},
+        validate_default=True,
+        ge=ge,
+        gt=gt,
+        le=le,
+        min_length=1 if max_length else None,
+        max_length=max_length,
+    )
+
+
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_check_database)]
+Durations = Annotated[tuple[timedelta, ...], NoDecode, BeforeValidator(values.durations)]
+HttpUrl = Annotated[str, AfterValidator(values.http_url)]
+ModulePath = Annotated[str, AfterValidator(values.module_path)]
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(values.networks)]
+Servers = Annotated[str, AfterValidator(values.bootstrap_servers)]
+
+_DATABASE = "a Postgres address with host and database: postgresql://user:password@host:5432/dbname"
+_DURATIONS = "durations separated by commas, like 1s,2s,15m"
+
+
+class Fields(BaseSettings):
+    """The settings, each valid by itself."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_ignore_empty=True, frozen=True, extra="ignore", hide_input_in_errors=True
+    )
+
+    # Where things are
+    database_url: DatabaseUrl = _set(
+        SecretStr(""),
+        "The application's Postgres, for setup, doctor, append, endpoints and recorder; workers need none.",
+        "every deployment",
+        _DATABASE,
+    )
+    connector_database_url: DatabaseUrl = _set(
+        SecretStr(""),
+        "The same database as Debezium reaches and logs in to it; unset: OUTBOX_DATABASE_URL.",
+        "who runs Connect elsewhere (another network, a role with REPLICATION only)",
+        _DATABASE,
+    )
+    kafka_bootstrap_servers: Servers = _set(
+        "", "The Kafka brokers.", "every deployment", "host:port, several separated by commas"
+    )
+    connect_url: HttpUrl = _set(
+        "",
+        "Kafka Connect's REST address: setup installs the connector there, the scheduler watches it.",
+        "every deployment",
+        "an http or https address",
+    )
+    handlers: ModulePath = _set(
+        "",
+        "The module whose import registers the application's handlers.",
+        "every application with handlers",
+        "a dotted module path, like shop.handlers",
+    )
+
+    # Topics
+    partitions: int = _set(
+        6,
+        "Partitions of outbox.events and outbox.redelivery: the most workers that can share the work.",
+        "who sizes the deployment; it can grow but never shrink",
+        ge=1,
+        le=1_000,
+    )
+    lanes: int = _set(
+        6,
+        "Partitions of each retry topic: each is one fixed delay, and together they are the jitter.",
+        "who sizes the deployment; it can grow but never shrink",
+        ge=1,
+        le=64,
+    )
+    replication_factor: int = _set(1, "Copies of each topic.", "every production deployment (3)", ge=1, le=15)
+    min_insync_replicas: int = _set(
+        1,
+        "Copies that must have a record before it counts as written.",
+        "every production deployment (2)",
+        ge=1,
+        le=15,
+    )
+    retention_hours: int = _set(
+        168,
+        "How long events, retries, redeliveries and attempts stay in Kafka: the longest outage that loses nothing.",
+        "who sizes the brokers' disks",
+        ge=1,
+        le=87_600,
+    )
+    dead_letter_retention_hours: int = _set(
+        720,
+        "How long dead letters stay, for somebody to replay them.",
+        "who answers for them",
+        ge=1,
+        le=87_600,
+    )
+    connector_poll_interval_ms: int = _set(
+        5,
+        "How long Debezium waits when there is nothing new: lower is faster, and costs idle CPU in Connect.",
+        "who would rather have 10 ms more latency than a tenth of a core in use",
+        ge=1,
+        le=5_000,
+    )
+
+    # Retries
+    tiers: Durations = _set(
+        _seconds("1s", "2s", "4s", "8s", "16s", "32s", "1m", "2m", "4m", "8m", "15m"),
+        "The waits that have a retry topic each, ascending; a longer wait takes laps in the last.",
+        "who needs a finer or longer ladder",
+        _DURATIONS,
+        max_length=32,
+    )
+    handler_base_delay_s: float = _set(
+        1.0,
+        "The wait before a handler's second attempt; it doubles each time.",
+        "who knows the handlers",
+        gt=0,
+        le=3_600,
+    )
+    handler_max_delay_s: float = _set(
+        900.0, "The longest wait between a handler's attempts.", "who knows the handlers", gt=0, le=86_400
+    )
+    handler_max_attempts: int = _set(
+        8,
+        "Attempts of a handler before its delivery is a dead letter.",
+        "who knows the handlers",
+        ge=1,
+        le=1_000,
+    )
+    handler_max_age_hours: float = _set(
+        24.0,
+        "Age at which a handler's delivery is a dead letter, whatever its attempts.",
+        "who knows until when an event is worth handling",
+        gt=0,
+        le=8_760,
+    )
+    endpoint_schedule: Durations = _set(
+        _seconds("5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"),
+        "The waits between an endpoint's attempts (Standard Webhooks' by default); one more attempt than waits.",
+        "who promises the customers a schedule",
+        _DURATIONS,
+        max_length=100,
+    )
+    endpoint_max_age_hours: float = _set(
+        96.0,
+        "Age at which an endpoint's delivery is a dead letter, throttled and deferred time included.",
+        "who promises the customers a schedule",
+        gt=0,
+        le=8_760,
+    )
+    unrouted: Literal["dead-letter", "discard"] = _set(
+        "dead-letter",
+        "What becomes of an event that no handler and no endpoint wants.",
+        "a deployment with webhooks only, whose customers choose what they receive (discard)",
+    )
+
+    # One attempt at an endpoint
+    endpoint_connect_timeout_s: float = _set(
+        5.0, "Limit for name lookup, TCP and TLS together.", "who knows the endpoints", gt=0, le=300
+    )
+    endpoint_first_byte_timeout_s: float = _set(
+        10.0,
+        "Limit from the request's end to the response's first byte.",
+        "who knows the endpoints",
+        gt=0,
+        le=300,
+    )
+    endpoint_timeout_s: float = _set(
+        15.0, "Limit for the whole attempt.", "who knows the endpoints", gt=0, le=300
+    )
+    endpoint_concurrency: int = _set(
+        32,
+        "Attempts under way at once to one endpoint, from one worker.",
+        "who protects endpoints",
+        ge=1,
+        le=10_000,
+    )
+    endpoint_allowed_networks: Networks = _set(
+        (),
+        "Networks endpoints may be in although they are not public; elsewhere private addresses are refused.",
+        "development, and deployments whose endpoints are internal",
+        "networks separated by commas, like 10.1.0.0/16,127.0.0.0/8",
+    )
+
+    # A worker's pace and its end
+    window: int = _set(
+        1_000, "Deliveries in flight in one worker.", "who trades memory for throughput", ge=1, le=100_000
+    )
+    park_wait_s: float = _set(
+        1.0,
+        "Estimated wait for an endpoint above which its deliveries are parked, so that others don't wait.",
+        "who tunes fairness between endpoints",
+        gt=0,
+        le=60,
+    )
+    commit_interval_ms: int = _set(
+        250,
+        "Time between commits: how much a crash may repeat (INV-8).",
+        "who trades broker load for fewer repeats",
+        ge=10,
+        le=250,
+    )
+    session_timeout_s: float = _set(
+        6.0,
+        "Silence after which the group gives a dead worker's partitions away.",
+        "who has long pauses (6 is the least that brokers take by default)",
+        ge=6,
+        le=15,
+    )
+    rebalance_drain_limit_s: float = _set(
+        5.0,
+        "How long attempts in flight may go on when their partition moves away.",
+        "who trades a longer rebalance for fewer repeats",
+        ge=0,
+        le=15,
+    )
+    drain_limit_s: float = _set(
+        20.0,
+        "How long attempts in flight may go on after SIGTERM; keep it below the pod's grace period.",
+        "who sets terminationGracePeriodSeconds",
+        gt=0,
+        le=3_600,
+    )
+
+    # Logs
+    log_format: Literal["console", "json"] = _set(
+        "console", "How log lines are written.", "every deployment that collects logs (json)"
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = _set(
+        "info", "The least severe lines that are written.", "who looks for a fault"
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic passes it
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - pydantic passes it
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Read keywords, then the environment, then the TOML file; no .env file and no secrets folder."""
+        path = os.environ.get(CONFIG_VARIABLE)
+        file = (TomlConfigSettingsSource(settings_cls, toml_file=path),) if path else ()
+        return (init_settings, env_settings, *file)

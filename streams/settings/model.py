@@ -1,0 +1,45 @@
+"""`Settings`: the fields, valid each by itself and all together.
+
+Place in the data's way: built by `load_settings` in a process, or directly with keywords in a test.
+Invariant: one that exists is consistent. Must not show a secret: `describe()` is what may be logged.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import SecretStr, model_validator
+
+from streams.errors import SettingsError
+from streams.settings.checks import contradictions
+from streams.settings.fields import Fields
+from streams.settings.text import contradiction_text, value_text
+
+__all__ = ["Settings"]
+
+
+class Settings(Fields):
+    """The settings of one process, read once.
+
+    >>> Settings(window=50).window
+    50
+    """
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if found := contradictions(self):
+            raise SettingsError([contradiction_text(self, contradiction) for contradiction in found])
+        return self
+
+    @property
+    def connector_database(self) -> SecretStr:
+        """The database's address as Debezium uses it; empty when no database is set."""
+        return (
+            self.connector_database_url
+            if self.connector_database_url.get_secret_value()
+            else self.database_url
+        )
+
+    def describe(self) -> dict[str, str]:
+        """Every setting as text for a log line: secrets as "set" or "unset", credentials hidden."""
+        return {name: value_text(name, getattr(self, name)) for name in type(self).model_fields}

@@ -1,0 +1,87 @@
+"""How the text of a setting becomes a value: pure functions that raise ValueError with what they accept.
+
+Place in the data's way: between the environment (or the TOML file, which may hold real lists) and `Fields`.
+Must not: put the text itself into an error. It may hold a password; the loader decides what is shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_network
+from typing import Any
+from urllib.parse import urlsplit
+
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict
+
+from streams.duration import parse_duration
+
+__all__ = ["bootstrap_servers", "database_url", "durations", "http_url", "module_path", "networks"]
+
+_SERVER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+def durations(value: Any) -> tuple[timedelta, ...]:
+    """Read "1s,2s,4s" or a list of such texts.
+
+    >>> durations("5s, 5m")
+    (datetime.timedelta(seconds=5), datetime.timedelta(seconds=300))
+    """
+    return tuple(item if isinstance(item, timedelta) else parse_duration(item) for item in _items(value))
+
+
+def networks(value: Any) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Read "127.0.0.0/8,::1/128" or a list of such texts."""
+    return tuple(item if not isinstance(item, str) else ip_network(item) for item in _items(value))
+
+
+def bootstrap_servers(value: str) -> str:
+    """Check "host:port,host:port" and write it without blanks; an empty text means unset."""
+    servers = [server.strip() for server in value.split(",")] if value else []
+    for server in servers:
+        match = _SERVER.fullmatch(server)
+        if match is None or not 0 < int(match[2]) < 65_536:  # noqa: PLR2004 - the ports that exist
+            raise ValueError("one server is not host:port")
+    return ",".join(servers)
+
+
+def http_url(value: str) -> str:
+    """Check an http or https address and drop the slash at its end; an empty text means unset."""
+    if not value:
+        return value
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("not an http address")
+    return value.rstrip("/")
+
+
+def database_url(value: str) -> str:
+    """Check that libpq can read the address; an empty text means unset.
+
+    libpq's own message quotes the text, which holds the password: it is not passed on.
+    """
+    if not value:
+        return value
+    try:
+        parts = conninfo_to_dict(value)
+    except ProgrammingError:
+        parts = {}
+    if not parts.get("host") or not parts.get("dbname"):
+        raise ValueError("not a database address")
+    return value
+
+
+def module_path(value: str) -> str:
+    """Check a dotted module path; an empty text means unset."""
+    if value and _MODULE.fullmatch(value) is None:
+        raise ValueError("not a module path")
+    return value
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if isinstance(value, str):
+        return [item.strip() for item in value.split(",") if item.strip()]
+    return tuple(value)
