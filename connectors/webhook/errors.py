@@ -1,0 +1,40 @@
+"""Errors of the webhook connector.
+
+WebhookError
+├── SecretInvalidError     a text that is no webhook secret
+├── UrlInvalidError        a text that is no URL a webhook can be sent to
+├── EndpointInvalidError   an endpoint record that breaks its own rules, or JSON that is none
+└── RequestInvalidError    an event that can't be put into an HTTP request
+
+All of them are about input, raised before anything is sent, and are `ValueError`s too. What happens on the
+network is never an exception here but an `answer.Answer`. No message holds a secret, a payload, or a URL's
+path or query (both are used for tokens).
+"""
+
+__all__ = [
+    "EndpointInvalidError",
+    "RequestInvalidError",
+    "SecretInvalidError",
+    "UrlInvalidError",
+    "WebhookError",
+]
+
+
+class WebhookError(Exception):
+    """The root of everything that this connector raises."""
+
+
+class SecretInvalidError(WebhookError, ValueError):
+    """A webhook secret is `whsec_` and the base64 of 24 to 64 random bytes."""
+
+
+class UrlInvalidError(WebhookError, ValueError):
+    """A webhook URL is `http://` or `https://`, a host, and nothing that hides where it goes."""
+
+
+class EndpointInvalidError(WebhookError, ValueError):
+    """An endpoint needs an id, a valid URL, at least one event type and at least one secret."""
+
+
+class RequestInvalidError(WebhookError, ValueError):
+    """An event's id, content type and headers must be ones that HTTP can carry."""
