@@ -95,7 +95,7 @@ def _stopping(fields: Fields) -> Iterator[Contradiction]:
     if fields.endpoint_timeout_s >= fields.drain_limit_s:
         yield Contradiction(
             fields=("endpoint_timeout_s", "drain_limit_s"),
-            rule="an attempt's time must be below the drain limit, or a stop cuts attempts off that would have ended",
+            rule="an attempt's time must be below the drain limit, or a stop cuts off what would have ended",
         )
     if fields.rebalance_drain_limit_s > fields.drain_limit_s:
         yield Contradiction(
@@ -106,7 +106,7 @@ def _stopping(fields: Fields) -> Iterator[Contradiction]:
     if takeover > TAKEOVER_LIMIT:
         yield Contradiction(
             fields=("session_timeout_s", "rebalance_drain_limit_s"),
-            rule=f"together at most {format_duration(TAKEOVER_LIMIT)}, in which a killed worker's deliveries are taken over",
+            rule=f"together at most {format_duration(TAKEOVER_LIMIT)}: the takeover from a killed worker",
         )
 
 
@@ -126,5 +126,5 @@ def _retention(fields: Fields) -> Iterator[Contradiction]:
         if retention < timedelta(hours=getattr(fields, age)) + longest_tier:
             yield Contradiction(
                 fields=("retention_hours", age, "tiers"),
-                rule="topics must keep a record longer than its greatest age and one wait in the longest tier",
+                rule="topics must keep a record for its greatest age and one wait in the longest tier",
             )

@@ -60,7 +60,7 @@ def _set(  # noqa: PLR0913 - one keyword for each limit that a setting may have
     le: float | None = None,
     max_length: int | None = None,
 ) -> Any:
-    """Declare a setting. Its default is checked too; a list's least length is always 1 where it has a greatest."""
+    """Declare a setting. Its default is checked too; a list with a greatest length has a least one of 1."""
     return Field(
         default=default,
         description=meaning,
@@ -146,7 +146,7 @@ class Fields(BaseSettings):
     )
     retention_hours: int = _set(
         168,
-        "How long events, retries, redeliveries and attempts stay in Kafka: the longest outage that loses nothing.",
+        "How long Kafka keeps events, retries and attempts: the longest outage that loses nothing.",
         "who sizes the brokers' disks",
         ge=1,
         le=87_600,
@@ -200,7 +200,7 @@ class Fields(BaseSettings):
     )
     endpoint_schedule: Durations = _set(
         _seconds("5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"),
-        "The waits between an endpoint's attempts (Standard Webhooks' by default); one more attempt than waits.",
+        "The waits between an endpoint's attempts: there is one more attempt than waits.",
         "who promises the customers a schedule",
         _DURATIONS,
         max_length=100,

@@ -1,4 +1,4 @@
-"""`load_settings`: what a process calls first. Everything that is wrong is reported at once, before anything starts.
+"""`load_settings`: what a process calls first. All that is wrong is reported at once, before anything starts.
 
 Place in the data's way: reads the environment and the TOML file that `OUTBOX_CONFIG` names.
 Invariants: a misspelled `OUTBOX_` variable or TOML key is an error that names the nearest one, because a
@@ -72,7 +72,7 @@ def _read_file() -> Mapping[str, Any]:
 
 
 def _read_fields(file_values: Mapping[str, Any], problems: list[str]) -> tuple[Fields, frozenset[str]]:
-    """Read each field by itself; report the wrong ones, and let them stand at their defaults from there on."""
+    """Read each field by itself; report the wrong ones, and let them stand at their defaults."""
     try:
         return Fields(), frozenset()
     except ValidationError as error:

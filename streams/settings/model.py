@@ -6,6 +6,7 @@ Invariant: one that exists is consistent. Must not show a secret: `describe()` i
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Self
 
 from pydantic import SecretStr, model_validator
@@ -39,6 +40,10 @@ class Settings(Fields):
             if self.connector_database_url.get_secret_value()
             else self.database_url
         )
+
+    def __repr_args__(self) -> Iterable[tuple[str, str]]:
+        # pydantic's own would show the credentials in an address; a settings object ends up in tracebacks.
+        return self.describe().items()
 
     def describe(self) -> dict[str, str]:
         """Every setting as text for a log line: secrets as "set" or "unset", credentials hidden."""
