@@ -42,7 +42,7 @@ def test_defaults_are_consistent(environment: Callable[..., None]) -> None:
 
 
 def test_all_wrong_settings_are_reported_at_once(environment: Callable[..., None]) -> None:
-    """Wrong values, wrong pairs, misspelled names and missing ones stand in one report, each with its variable."""
+    """Wrong values, wrong pairs, misspelled names and missing ones stand in one report, with their variables."""
     environment(
         WINDOW="many", UNROUTED="drop", TIERS="2s,1s", DRAIN_LIMIT_S="16", ENDPOINT_TIMEOUT_S="17", LANEZ="3"
     )
@@ -61,7 +61,7 @@ def test_all_wrong_settings_are_reported_at_once(environment: Callable[..., None
 
 @pytest.mark.parametrize("name", sorted(set(Fields.model_fields) - {"handlers"}))
 def test_every_setting_names_what_it_accepts(environment: Callable[..., None], name: str) -> None:
-    """A value that makes no sense anywhere is reported once for each setting, with what is accepted instead."""
+    """A value that makes no sense anywhere is reported for each setting, with what is accepted."""
     environment(**{name.upper(): "\N{SNOWMAN} ?"})
     (problem,) = problems()
     assert problem.startswith(f"{variable(name)} = ")
@@ -175,7 +175,7 @@ def test_kubernetes_service_links_are_no_settings(environment: Callable[..., Non
 
 
 def test_an_empty_variable_is_unset(environment: Callable[..., None]) -> None:
-    """A manifest with an empty value means the default, and an empty address is missing where it is needed."""
+    """A manifest's empty value means the default; an empty address is missing where it is needed."""
     environment(WINDOW="", CONNECT_URL="")
     assert load_settings().window == 1000
     assert problems("connect_url")[0].startswith("OUTBOX_CONNECT_URL is not set")

@@ -1,0 +1,33 @@
+"""What can go wrong at Kafka's edge.
+
+KafkaEdgeError
+├── ProducerFatal       the producer can't continue (a lost sequence, no right to write): restart the process
+├── ClusterUnreachable  an administrative question got no answer
+└── TopicChangeFailed   Kafka refused to create or change a topic
+"""
+
+__all__ = ["ClusterUnreachable", "KafkaEdgeError", "ProducerFatal", "TopicChangeFailed"]
+
+
+class KafkaEdgeError(Exception):
+    """Kafka, or the client for it, could not do what was asked."""
+
+
+class ProducerFatal(KafkaEdgeError):  # noqa: N818 - it names the state the producer is in
+    """The producer is broken for good; nothing further will be acknowledged by it. Restart the process."""
+
+
+class ClusterUnreachable(KafkaEdgeError):  # noqa: N818 - it names the state the cluster is in
+    """No broker answered an administrative question."""
+
+    def __init__(self, servers: str, reason: str) -> None:
+        super().__init__(
+            f"Kafka at {servers} gave no answer: {reason}. Is it running, and is that its address from here?"
+        )
+
+
+class TopicChangeFailed(KafkaEdgeError):  # noqa: N818 - it names what happened
+    """Kafka refused a change of a topic."""
+
+    def __init__(self, change: str, reason: str) -> None:
+        super().__init__(f"could not {change}. Kafka says: {reason}")
