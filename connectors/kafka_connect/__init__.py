@@ -1,1 +1,1 @@
-"""Kafka Connect: the REST side of the Debezium connector."""
+"""Kafka Connect: installing Debezium's connector, asking after it, restarting it when it failed."""

@@ -1,0 +1,147 @@
+"""A client for Kafka Connect's REST interface: the few requests that installing and watching a connector take.
+
+Place in the data's way: beside it. `outbox setup` and `outbox doctor` use it, and the connector watch does.
+Invariants: every request has a time limit; 409 means that the workers are sharing out their work, and is
+tried again within that limit; what doesn't exist is None, not an error. Must not: log a configuration, which
+holds a password.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Self
+
+import aiohttp
+
+from connectors.kafka_connect.errors import ConnectRefused, ConnectUnreachable
+from connectors.kafka_connect.status import ConnectorStatus
+
+__all__ = ["ConnectClient"]
+
+_BUSY = 409
+_MISSING = 404
+_BUSY_PAUSE_S = 0.25
+
+
+class ConnectClient:
+    """A connection to one Kafka Connect cluster; an async context manager.
+
+    Args:
+        url: the REST address; a user and a password in it are used for basic authentication.
+        timeout: limit of each request, waiting for busy workers included.
+    """
+
+    def __init__(self, url: str, *, timeout: timedelta = timedelta(seconds=30)) -> None:
+        self._url = url.rstrip("/")
+        self._timeout_s = timeout.total_seconds()
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; the next request would open new ones."""
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def version(self) -> str:
+        """Give Kafka Connect's version."""
+        answer = await self._request("GET", "/")
+        return str(answer["version"])
+
+    async def plugins(self) -> frozenset[str]:
+        """Give the classes of the connectors that can be installed."""
+        return frozenset(plugin["class"] for plugin in await self._request("GET", "/connector-plugins"))
+
+    async def invalid_settings(self, config: Mapping[str, str]) -> tuple[str, ...]:
+        """Let Connect check a configuration, its connection to the database included; empty when all is well."""
+        plugin = config["connector.class"]
+        answer = await self._request("PUT", f"/connector-plugins/{plugin}/config/validate", json=config)
+        values = (entry["value"] for entry in answer["configs"])
+        return tuple(f"{value['name']}: {error}" for value in values for error in value["errors"])
+
+    async def config(self, name: str) -> Mapping[str, str] | None:
+        """Give a connector's configuration as it is, passwords included; None if there is no such connector."""
+        answer: Mapping[str, str] | None = await self._request(
+            "GET", f"/connectors/{name}/config", missing=None
+        )
+        return answer
+
+    async def status(self, name: str) -> ConnectorStatus | None:
+        """Give a connector's status; None if there is no such connector, or it is too new to have one."""
+        answer = await self._request("GET", f"/connectors/{name}/status", missing=None)
+        return None if answer is None else ConnectorStatus.from_json(answer)
+
+    async def offsets(self, name: str) -> tuple[Mapping[str, Any], ...]:
+        """Give the positions that Connect keeps for a connector: none before its first record."""
+        answer = await self._request("GET", f"/connectors/{name}/offsets", missing={"offsets": []})
+        return tuple(entry["offset"] for entry in answer["offsets"])
+
+    async def create_stopped(self, name: str, config: Mapping[str, str]) -> None:
+        """Create a connector that does nothing yet, so that its offsets can be put right first."""
+        body = {"name": name, "config": dict(config), "initial_state": "STOPPED"}
+        await self._request("POST", "/connectors", json=body)
+
+    async def put_config(self, name: str, config: Mapping[str, str]) -> None:
+        """Create a connector, or give it another configuration (which restarts its tasks)."""
+        await self._request("PUT", f"/connectors/{name}/config", json=config)
+
+    async def stop(self, name: str) -> None:
+        """Stop a connector's tasks; it stays so over restarts of the workers, until `resume`."""
+        await self._request("PUT", f"/connectors/{name}/stop")
+
+    async def resume(self, name: str) -> None:
+        """Let a stopped or paused connector go on."""
+        await self._request("PUT", f"/connectors/{name}/resume")
+
+    async def forget_offsets(self, name: str) -> None:
+        """Remove the positions kept for a stopped connector."""
+        await self._request("DELETE", f"/connectors/{name}/offsets")
+
+    async def restart_failed(self, name: str) -> None:
+        """Restart what failed of a connector, and nothing else of it."""
+        await self._request("POST", f"/connectors/{name}/restart?includeTasks=true&onlyFailed=true")
+
+    async def delete(self, name: str) -> None:
+        """Remove a connector; its replication slot and its offsets stay."""
+        await self._request("DELETE", f"/connectors/{name}", missing=None)
+
+    async def _request(self, method: str, path: str, *, json: Any = None, **default: Any) -> Any:
+        """Send a request; `missing=…` is what a 404 gives, which is an error without it."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                while True:
+                    status, answer = await self._send(method, path, json)
+                    if status != _BUSY:
+                        break
+                    await asyncio.sleep(_BUSY_PAUSE_S)
+        except TimeoutError as error:
+            raise ConnectUnreachable(self._url, f"{method} {path} took over {self._timeout_s:g} s") from error
+        except aiohttp.ClientError as error:
+            raise ConnectUnreachable(self._url, str(error) or type(error).__name__) from error
+        if status == _MISSING and "missing" in default:
+            return default["missing"]
+        if status >= 400:  # noqa: PLR2004 - HTTP's errors begin here
+            raise ConnectRefused(f"{method} {path}", status, _refusal(answer))
+        return answer
+
+    async def _send(self, method: str, path: str, json: Any) -> tuple[int, Any]:
+        session = self._open()
+        async with session.request(method, self._url + path, json=json) as response:
+            is_json = response.content_type == "application/json"
+            return response.status, await (response.json() if is_json else response.text())
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession()
+        return self._session
+
+
+def _refusal(answer: Any) -> str:
+    """Say why in Connect's words, on one line."""
+    message = answer.get("message", answer) if isinstance(answer, dict) else answer
+    return " ".join(str(message).split()) or "no reason given"
