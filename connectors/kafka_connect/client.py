@@ -1,4 +1,4 @@
-"""A client for Kafka Connect's REST interface: the few requests that installing and watching a connector take.
+"""A client for Kafka Connect's REST interface: the requests that installing and watching a connector take.
 
 Place in the data's way: beside it. `outbox setup` and `outbox doctor` use it, and the connector watch does.
 Invariants: every request has a time limit; 409 means that the workers are sharing out their work, and is
@@ -7,6 +7,7 @@ holds a password.
 """
 
 import asyncio
+import json
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Self
@@ -20,7 +21,9 @@ __all__ = ["ConnectClient"]
 
 _BUSY = 409
 _MISSING = 404
+_REASON_CHARACTERS = 500
 _BUSY_PAUSE_S = 0.25
+_IS_AN_ERROR: Any = object()
 
 
 class ConnectClient:
@@ -58,21 +61,19 @@ class ConnectClient:
         return frozenset(plugin["class"] for plugin in await self._request("GET", "/connector-plugins"))
 
     async def invalid_settings(self, config: Mapping[str, str]) -> tuple[str, ...]:
-        """Let Connect check a configuration, its connection to the database included; empty when all is well."""
+        """Let Connect check a configuration, and that the database can be reached; empty when all is well."""
         plugin = config["connector.class"]
-        answer = await self._request("PUT", f"/connector-plugins/{plugin}/config/validate", json=config)
+        answer = await self._request("PUT", f"/connector-plugins/{plugin}/config/validate", body=config)
         values = (entry["value"] for entry in answer["configs"])
-        return tuple(f"{value['name']}: {error}" for value in values for error in value["errors"])
+        return tuple(f"{value['name']}: {error}" for value in values for error in value["errors"] or ())
 
     async def config(self, name: str) -> Mapping[str, str] | None:
-        """Give a connector's configuration as it is, passwords included; None if there is no such connector."""
-        answer: Mapping[str, str] | None = await self._request(
-            "GET", f"/connectors/{name}/config", missing=None
-        )
-        return answer
+        """Give a connector's configuration, passwords included; None if there is no such connector."""
+        answer = await self._request("GET", f"/connectors/{name}/config", missing=None)
+        return None if answer is None else dict(answer)
 
     async def status(self, name: str) -> ConnectorStatus | None:
-        """Give a connector's status; None if there is no such connector, or it is too new to have one."""
+        """Give a connector's status; None if there is no such connector, or it is too new for one."""
         answer = await self._request("GET", f"/connectors/{name}/status", missing=None)
         return None if answer is None else ConnectorStatus.from_json(answer)
 
@@ -84,11 +85,11 @@ class ConnectClient:
     async def create_stopped(self, name: str, config: Mapping[str, str]) -> None:
         """Create a connector that does nothing yet, so that its offsets can be put right first."""
         body = {"name": name, "config": dict(config), "initial_state": "STOPPED"}
-        await self._request("POST", "/connectors", json=body)
+        await self._request("POST", "/connectors", body=body)
 
     async def put_config(self, name: str, config: Mapping[str, str]) -> None:
         """Create a connector, or give it another configuration (which restarts its tasks)."""
-        await self._request("PUT", f"/connectors/{name}/config", json=config)
+        await self._request("PUT", f"/connectors/{name}/config", body=config)
 
     async def stop(self, name: str) -> None:
         """Stop a connector's tasks; it stays so over restarts of the workers, until `resume`."""
@@ -110,12 +111,12 @@ class ConnectClient:
         """Remove a connector; its replication slot and its offsets stay."""
         await self._request("DELETE", f"/connectors/{name}", missing=None)
 
-    async def _request(self, method: str, path: str, *, json: Any = None, **default: Any) -> Any:
-        """Send a request; `missing=…` is what a 404 gives, which is an error without it."""
+    async def _request(self, method: str, path: str, *, body: Any = None, missing: Any = _IS_AN_ERROR) -> Any:
+        """Send a request; `missing` is what a 404 gives."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 while True:
-                    status, answer = await self._send(method, path, json)
+                    status, answer = await self._send(method, path, body)
                     if status != _BUSY:
                         break
                     await asyncio.sleep(_BUSY_PAUSE_S)
@@ -123,17 +124,16 @@ class ConnectClient:
             raise ConnectUnreachable(self._url, f"{method} {path} took over {self._timeout_s:g} s") from error
         except aiohttp.ClientError as error:
             raise ConnectUnreachable(self._url, str(error) or type(error).__name__) from error
-        if status == _MISSING and "missing" in default:
-            return default["missing"]
-        if status >= 400:  # noqa: PLR2004 - HTTP's errors begin here
+        if status == _MISSING and missing is not _IS_AN_ERROR:
+            return missing
+        if status >= 400 or isinstance(answer, str):  # noqa: PLR2004 - HTTP's errors begin here
             raise ConnectRefused(f"{method} {path}", status, _refusal(answer))
         return answer
 
-    async def _send(self, method: str, path: str, json: Any) -> tuple[int, Any]:
+    async def _send(self, method: str, path: str, body: Any) -> tuple[int, Any]:
         session = self._open()
-        async with session.request(method, self._url + path, json=json) as response:
-            is_json = response.content_type == "application/json"
-            return response.status, await (response.json() if is_json else response.text())
+        async with session.request(method, self._url + path, json=body) as response:
+            return response.status, _parsed(await response.read())
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -141,7 +141,15 @@ class ConnectClient:
         return self._session
 
 
+def _parsed(body: bytes) -> Any:
+    """Read an answer; a text where there should be JSON (a proxy's page) stays text."""
+    try:
+        return json.loads(body) if body else None
+    except ValueError:
+        return body.decode(errors="replace")
+
+
 def _refusal(answer: Any) -> str:
     """Say why in Connect's words, on one line."""
     message = answer.get("message", answer) if isinstance(answer, dict) else answer
-    return " ".join(str(message).split()) or "no reason given"
+    return " ".join(str(message).split())[:_REASON_CHARACTERS] or "no reason given"

@@ -1,4 +1,4 @@
-"""The connector's configuration: the template `debezium/connector.json`, and what differs between deployments.
+"""The connector's configuration: the template `debezium/connector.json`, and what a deployment adds.
 
 Place in the data's way: it decides what Debezium reads (the outbox table's inserts) and how a row becomes a
 record. Each setting and its reason stand in docs/reference/connector.md. Invariants: the whole configuration

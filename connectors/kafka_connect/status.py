@@ -15,7 +15,7 @@ _REASON_CHARACTERS = 300
 
 
 class State(StrEnum):
-    """What a connector or a task does. `OTHER` is a state that a newer Connect has and this code doesn't know."""
+    """What a connector or a task does. `OTHER` is one that this code doesn't know."""
 
     UNASSIGNED = "UNASSIGNED"
     RUNNING = "RUNNING"
