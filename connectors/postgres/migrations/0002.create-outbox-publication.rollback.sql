@@ -1,0 +1,2 @@
+-- Stops the connector until the publication is back.
+drop publication if exists outbox;
