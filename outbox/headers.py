@@ -15,31 +15,45 @@ from typing import Final
 
 from outbox.errors import InvalidFieldError
 
-__all__ = ["MAX_HEADERS_BYTES", "RESERVED_HEADER_NAMES", "RESERVED_HEADER_PREFIXES", "headers_json"]
+__all__ = [
+    "MAX_HEADERS",
+    "MAX_HEADERS_BYTES",
+    "RESERVED_HEADER_NAMES",
+    "RESERVED_HEADER_PREFIXES",
+    "headers_json",
+]
 
-MAX_HEADERS_BYTES: Final = 8 * 1024
+MAX_HEADERS: Final = 64
+MAX_HEADERS_BYTES: Final = 4 * 1024
 """The most that all headers take together, as JSON the way Postgres prints it."""
 
 RESERVED_HEADER_PREFIXES: Final = ("outbox-", "webhook-")
 RESERVED_HEADER_NAMES: Final = (
+    "accept",
+    "accept-encoding",
     "connection",
     "content-encoding",
     "content-length",
     "content-type",
     "expect",
     "host",
+    "idempotency-key",
     "keep-alive",
+    "proxy-authorization",
     "proxy-connection",
     "te",
     "trailer",
     "transfer-encoding",
     "upgrade",
+    "user-agent",
 )
-"""`content-type` has its own argument; the others belong to the HTTP connection."""
+"""What the sender of webhooks writes itself; `content-type` has its own argument."""
 
 _FIELD: Final = "headers"
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,99}")
-_VALUE: Final = re.compile(r"[\x20-\x7e]*")
+# No underscore: proxies drop such headers without a word (nginx does by default).
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,99}")
+# No space at either end: HTTP would take it off.
+_VALUE: Final = re.compile(r"(?:[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?)?")
 
 
 def headers_json(headers: Mapping[str, str] | None) -> str:
@@ -58,6 +72,12 @@ def headers_json(headers: Mapping[str, str] | None) -> str:
         return "{}"
     if not isinstance(headers, Mapping):
         raise InvalidFieldError(_FIELD, f"is {type(headers).__name__}", "Give a mapping of str to str.")
+    if len(headers) > MAX_HEADERS:
+        raise InvalidFieldError(
+            _FIELD,
+            f"has {len(headers)} of them",
+            f"Give {MAX_HEADERS} at most, or put them into the payload.",
+        )
     for name, value in headers.items():
         _check_name(name)
         _check_value(name, value)
@@ -78,8 +98,7 @@ def _check_name(name: object) -> None:
         raise InvalidFieldError(
             _FIELD,
             f"{str(name)[:100]!r} is no header name",
-            "Use lower-case letters, digits, '-' and '_', beginning with a letter or digit, 100 characters "
-            "at most.",
+            "Use lower-case letters, digits and '-' (not first), 100 characters at most.",
         )
     if name in RESERVED_HEADER_NAMES or name.startswith(RESERVED_HEADER_PREFIXES):
         raise InvalidFieldError(
@@ -95,6 +114,6 @@ def _check_value(name: str, value: object) -> None:
     if not _VALUE.fullmatch(value):
         raise InvalidFieldError(
             _FIELD,
-            f"the value of {name!r} has a character that is not printable ASCII",
+            f"the value of {name!r} has a character that is not printable ASCII, or a space at an end",
             "It may become an HTTP header: encode it (percent-encoding, say).",
         )

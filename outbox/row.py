@@ -33,7 +33,7 @@ MAX_AGGREGATE_ID_BYTES: Final = 512
 MAX_CONTENT_TYPE_BYTES: Final = 200
 
 # Type and subtype as in RFC 6838, section 4.2; then parameters, of which only the character set is checked.
-_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:;[\x20-\x7e]*)?")
+_MEDIA_TYPE: Final = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(?:;[\x20-\x7e]*[\x21-\x7e])?")
 _JSON_MEDIA_TYPE: Final = re.compile(r"application/json|[^;]+\+json", re.IGNORECASE)
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
