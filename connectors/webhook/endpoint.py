@@ -85,7 +85,7 @@ class Endpoint:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """Read a record of `outbox.endpoints`. Unknown fields are left out: a newer version may have written them.
+        """Read a record of `outbox.endpoints`. Unknown fields are left out (a newer version's).
 
         Raises:
             EndpointInvalidError: the text is no JSON object, or a field is missing or wrong; names endpoint

@@ -100,7 +100,7 @@ def _encoded_part(text: str) -> str:
             return text.removeprefix(prefix)
     if text.startswith(_ASYMMETRIC_PREFIXES):
         raise SecretInvalidError(
-            "this is a key of an asymmetric (v1a, ed25519) signature; endpoints here have a symmetric secret, "
+            "this is a key of an asymmetric (v1a, ed25519) signature; endpoints here need a symmetric one, "
             f"which starts with {_PREFIX}"
         )
     if text != text.strip():
