@@ -7,19 +7,20 @@ read.
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg import errors as pg_errors
 from psycopg.rows import dict_row
 
-from connectors.postgres.replication_errors import DatabaseUnreachable, SlotRefused
+from connectors.postgres.connection import connect, reason, statement_errors
+from connectors.postgres.errors import PostgresError
 
-__all__ = ["Publication", "Replication", "Slot", "create_slot", "read_replication"]
+__all__ = ["Publication", "Replication", "Slot", "SlotRefusedError", "create_slot", "read_replication"]
 
-_CONNECT_TIMEOUT_S = 10
 # Making a slot waits for the transactions that are open, of every database of the server.
-_SLOT_TIMEOUT = timedelta(seconds=30)
+_LIMIT: LiteralString = "set statement_timeout = '30s'"
 _FAILOVER_SINCE = 17_00_00
 _COUNTED_ROWS = 100_000
 
@@ -35,7 +36,11 @@ class Publication:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slot:
-    """A replication slot. `retained_bytes` is the WAL that Postgres keeps for it; None when it is already gone."""
+    """A replication slot.
+
+    `retained_bytes` is the WAL that Postgres keeps for it (None: it keeps none, the slot is lost), and
+    `unconfirmed_bytes` the WAL behind which its reader is.
+    """
 
     plugin: str
     database: str
@@ -101,17 +106,21 @@ wal_status,
 _ROWS: LiteralString = "select count(*) as rows from (select from outbox.outbox limit %s) as some"
 
 
+class SlotRefusedError(PostgresError):
+    """Postgres made no replication slot."""
+
+    def __init__(self, slot: str, error: psycopg.Error) -> None:
+        super().__init__(f"Postgres made no replication slot {slot!r}: {reason(error)}. {_advice(error)}")
+
+
 def read_replication(database_url: str, *, slot: str, publication: str) -> Replication:
     """Look at a database.
 
     Raises:
-        DatabaseUnreachable: no connection, or the role may not even look.
+        PostgresError: no connection, or the role may not even look.
     """
-    try:
-        with psycopg.connect(database_url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S) as conn:
-            return _read(conn, slot=slot, publication=publication)
-    except psycopg.Error as error:
-        raise DatabaseUnreachable(error) from error
+    with connect(database_url) as conn, statement_errors():
+        return _read(conn, slot=slot, publication=publication)
 
 
 def create_slot(database_url: str, *, slot: str) -> None:
@@ -120,24 +129,33 @@ def create_slot(database_url: str, *, slot: str) -> None:
     From PostgreSQL 17 on it is one that standbys may copy, so that it survives a failover.
 
     Raises:
-        SlotRefused: Postgres said no, or open transactions kept it waiting.
-        DatabaseUnreachable: no connection.
+        SlotRefusedError: Postgres said no, or open transactions kept it waiting.
+        PostgresError: no connection.
     """
-    limit = f"-c statement_timeout={_SLOT_TIMEOUT // timedelta(milliseconds=1)}"
-    try:
-        conn = psycopg.connect(
-            database_url, autocommit=True, connect_timeout=_CONNECT_TIMEOUT_S, options=limit
-        )
-    except psycopg.Error as error:
-        raise DatabaseUnreachable(error) from error
-    with conn:
+    with connect(database_url) as conn:
+        conn.autocommit = True
         query: LiteralString = "select pg_create_logical_replication_slot(%s, 'pgoutput')"
         if conn.info.server_version >= _FAILOVER_SINCE:
             query = "select pg_create_logical_replication_slot(%s, 'pgoutput', failover => true)"
         try:
+            conn.execute(_LIMIT)
             conn.execute(query, [slot])
         except psycopg.Error as error:
-            raise SlotRefused(slot, error) from error
+            raise SlotRefusedError(slot, error) from error
+
+
+def _advice(error: psycopg.Error) -> str:
+    match error:
+        case pg_errors.InsufficientPrivilege():
+            return "Give the role the right: ALTER ROLE … REPLICATION (or GRANT rds_replication on AWS)."
+        case pg_errors.QueryCanceled():
+            return "It waits for open transactions: end the oldest in pg_stat_activity, and run setup again."
+        case pg_errors.ConfigurationLimitExceeded():
+            return "Raise max_replication_slots or drop a slot that nobody uses, and run setup again."
+        case pg_errors.ObjectNotInPrerequisiteState():
+            return "Set wal_level = logical and restart Postgres."
+        case _:
+            return "Put that right, and run setup again."
 
 
 def _read(conn: psycopg.Connection[Any], *, slot: str, publication: str) -> Replication:
@@ -160,6 +178,4 @@ def _read(conn: psycopg.Connection[Any], *, slot: str, publication: str) -> Repl
 
 def _slot(row: dict[str, Any]) -> Slot:
     numbers = ("confirmed_flush_lsn", "retained_bytes", "unconfirmed_bytes")
-    return Slot(
-        **{key: int(value) if key in numbers and value is not None else value for key, value in row.items()}
-    )
+    return Slot(**{**row, **{name: None if row[name] is None else int(row[name]) for name in numbers}})

@@ -1,0 +1,150 @@
+"""The plan: what is wanted against what is there. Pure.
+
+Place in the data's way: between the look (`facts`) and the steps (`run`). `--dry-run` shows exactly this.
+Invariants: a plan that was carried out leaves an empty one. The slot comes after the migrations (decoding
+needs the publication) and before the connector (no row may be committed that no slot keeps). Nothing is
+dropped: what only dropping could solve is a problem, with what to do.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from connectors.kafka.topics import CreateTopic, GrowTopic, plan_topics
+from connectors.kafka_connect.connector import CONNECTOR_NAME, SLOT_NAME, config_difference
+from connectors.kafka_connect.status import State
+from streams.setup.facts import Facts, Wanted
+from streams.setup.steps import (
+    ChangeConnector,
+    ChangeTopic,
+    CreateConnector,
+    CreateSlot,
+    Migrate,
+    RestartConnector,
+    ResumeConnector,
+    Step,
+)
+from streams.setup.topics import EVENTS
+
+__all__ = ["Plan", "make_plan"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Steps to take, problems that keep setup from taking any, and what to know although it works."""
+
+    steps: tuple[Step, ...]
+    problems: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def make_plan(wants: Wanted, facts: Facts) -> Plan:
+    """Compare what is wanted with what is there."""
+    return Plan(
+        steps=tuple(_steps(wants, facts)),
+        problems=(
+            *_database_problems(facts),
+            *_kafka_problems(wants, facts),
+            *_connect_problems(wants, facts),
+        ),
+        warnings=tuple(_warnings(wants, facts)),
+    )
+
+
+def _steps(wants: Wanted, facts: Facts) -> Iterator[Step]:
+    if facts.pending:
+        yield Migrate(names=facts.pending)
+    if facts.replication.slot is None:
+        yield CreateSlot(name=SLOT_NAME)
+    for change in plan_topics(wants.topics, facts.cluster.topics).changes:
+        yield ChangeTopic(change=change)
+    yield from _connector_steps(wants, facts)
+
+
+def _connector_steps(wants: Wanted, facts: Facts) -> Iterator[Step]:
+    if facts.config is None:
+        yield CreateConnector(name=CONNECTOR_NAME)
+        return
+    differences = config_difference(facts.config, wants.connector)
+    slot_is_new = facts.replication.slot is None
+    if differences or slot_is_new:
+        yield ChangeConnector(name=CONNECTOR_NAME, differences=differences, forget_position=slot_is_new)
+    elif facts.status is not None and facts.status.failed:
+        yield RestartConnector(name=CONNECTOR_NAME, reason=facts.status.failure)
+    if facts.status is not None and facts.status.state in {State.PAUSED, State.STOPPED} and not slot_is_new:
+        yield ResumeConnector(name=CONNECTOR_NAME)
+
+
+def _database_problems(facts: Facts) -> Iterator[str]:
+    database, slot = facts.replication, facts.replication.slot
+    if database.wal_level != "logical":
+        yield (
+            f"Postgres has wal_level = {database.wal_level}, and Debezium needs logical:"
+            " ALTER SYSTEM SET wal_level = 'logical', then restart Postgres"
+            " (a hosted one has a parameter of its own for it, such as rds.logical_replication)"
+        )
+    if slot is None and not database.may_replicate:
+        yield (
+            f"the role {database.role} may not make a replication slot: ALTER ROLE {database.role} REPLICATION"
+            " (on AWS: GRANT rds_replication)"
+        )
+    if slot is not None and slot.plugin != "pgoutput":
+        yield (
+            f"the replication slot {SLOT_NAME} uses the plugin {slot.plugin}, not pgoutput: somebody else made it;"
+            f" when nobody needs it, SELECT pg_drop_replication_slot('{SLOT_NAME}') and run setup again"
+        )
+    elif slot is not None and slot.database != database.database:
+        yield (
+            f"the replication slot {SLOT_NAME} belongs to the database {slot.database}, not {database.database}:"
+            " slot names are one server's, and two outboxes can't share a server yet"
+        )
+    elif slot is not None and slot.wal_status == "lost":
+        yield (
+            f"the replication slot {SLOT_NAME} is lost: Postgres removed WAL that Debezium had not read."
+            f" SELECT pg_drop_replication_slot('{SLOT_NAME}'), run setup again, and append again what was committed"
+            " meanwhile (docs/howto/recover-a-lost-slot.md)"
+        )
+
+
+def _kafka_problems(wants: Wanted, facts: Facts) -> Iterator[str]:
+    topics = plan_topics(wants.topics, facts.cluster.topics)
+    for conflict in topics.conflicts:
+        yield (
+            f"topic {conflict.name} has {conflict.partitions} partitions and {conflict.wanted} are wanted;"
+            f" they can't shrink: set OUTBOX_PARTITIONS or OUTBOX_LANES to {conflict.partitions}"
+        )
+    brokers = len(facts.cluster.broker_ids)
+    for change in topics.changes:
+        if isinstance(change, CreateTopic) and change.topic.replication_factor > brokers:
+            yield (
+                f"OUTBOX_REPLICATION_FACTOR = {change.topic.replication_factor} needs as many brokers,"
+                f" and there are {brokers}"
+            )
+            return
+
+
+def _connect_problems(wants: Wanted, facts: Facts) -> Iterator[str]:
+    plugin = wants.connector["connector.class"]
+    if plugin not in facts.plugins:
+        yield (
+            f"Kafka Connect has no plugin {plugin}: put Debezium's PostgreSQL connector on its plugin path"
+            " and restart it"
+        )
+    for complaint in facts.invalid:
+        hint = (
+            " (as seen from Kafka Connect: OUTBOX_CONNECTOR_DATABASE_URL)" if "database." in complaint else ""
+        )
+        yield f"Kafka Connect refuses the connector's {complaint}{hint}"
+
+
+def _warnings(wants: Wanted, facts: Facts) -> Iterator[str]:
+    if facts.replication.slot is None and facts.replication.outbox_rows:
+        yield (
+            f"{facts.replication.outbox_rows} rows are in outbox.outbox from before the slot: they will not be"
+            " delivered, unless they are appended again (docs/howto/recover-a-lost-slot.md)"
+        )
+    for change in plan_topics(wants.topics, facts.cluster.topics).changes:
+        if isinstance(change, GrowTopic) and change.name == EVENTS:
+            yield (
+                f"growing {EVENTS} moves keys to other partitions: events of one key that are in flight while it"
+                " grows may overtake each other"
+            )

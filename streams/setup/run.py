@@ -1,0 +1,148 @@
+"""Taking the steps, in order, and waiting until Debezium streams.
+
+Place in the data's way: the thin shell around the plan; every change that setup makes is made here.
+Invariants: each step can be repeated, so a setup that was cut off is run again. What is reported as done is
+done. It returns only when a row committed from then on is on its way: the task runs and holds the slot.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import assert_never
+
+from connectors.kafka.admin import KafkaAdmin
+from connectors.kafka_connect.client import ConnectClient
+from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
+from connectors.postgres.replication import create_slot, read_replication
+from connectors.postgres.schema import migrate
+from streams.errors import SetupError
+from streams.settings import Settings
+from streams.setup.facts import Wanted, gather, wanted
+from streams.setup.plan import Plan, make_plan
+from streams.setup.steps import (
+    ChangeConnector,
+    ChangeTopic,
+    CreateConnector,
+    CreateSlot,
+    Migrate,
+    RestartConnector,
+    ResumeConnector,
+    Step,
+)
+
+__all__ = ["run_setup"]
+
+_LOOK_AGAIN_S = 0.2
+
+
+async def run_setup(
+    settings: Settings,
+    *,
+    dry_run: bool,
+    on_step: Callable[[Step], None],
+    limit: timedelta = timedelta(seconds=90),
+) -> Plan:
+    """Bring everything to the wanted state, and give the plan that was carried out.
+
+    Args:
+        settings: with database, Kafka and Connect set.
+        dry_run: only plan.
+        on_step: called with each step when it is done (never in a dry run).
+        limit: how long the connector may take until it streams.
+
+    Raises:
+        SetupError: something that setup can't put right; nothing was changed, or what was is reported.
+    """
+    wants = wanted(settings)
+    async with ConnectClient(settings.connect_url) as connect:
+        plan = make_plan(wants, await gather(settings, wants, connect))
+        if plan.problems:
+            raise SetupError(
+                "\n".join(["setup can't go on:", *(f"  {problem}" for problem in plan.problems)])
+            )
+        if dry_run:
+            return plan
+        shell = _Shell(settings=settings, wants=wants, connect=connect)
+        for step in plan.steps:
+            await shell.take(step)
+            on_step(step)
+        await shell.wait_until_streaming(limit)
+    return plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shell:
+    """The clients that steps are taken with."""
+
+    settings: Settings
+    wants: Wanted
+    connect: ConnectClient
+
+    @property
+    def _database_url(self) -> str:
+        return self.settings.database_url.get_secret_value()
+
+    async def take(self, step: Step) -> None:
+        match step:
+            case Migrate():
+                await asyncio.to_thread(migrate, self._database_url)
+            case CreateSlot(name=name):
+                await asyncio.to_thread(create_slot, self._database_url, slot=name)
+            case ChangeTopic(change=change):
+                admin = KafkaAdmin(self.settings.kafka_bootstrap_servers)
+                await asyncio.to_thread(admin.apply, [change])
+            case CreateConnector(name=name):
+                await self._create(name)
+            case ChangeConnector(name=name, forget_position=forget):
+                await self._change(name, forget_position=forget)
+            case RestartConnector(name=name):
+                await self.connect.restart_failed(name)
+            case ResumeConnector(name=name):
+                await self.connect.resume(name)
+            case _:
+                assert_never(step)
+
+    async def _create(self, name: str) -> None:
+        """Create it stopped first: positions outlive a deleted connector, and would be those of an older slot."""
+        await self.connect.create_stopped(name, self.wants.connector)
+        if await self.connect.offsets(name):
+            await self.connect.forget_offsets(name)
+        await self.connect.resume(name)
+
+    async def _change(self, name: str, *, forget_position: bool) -> None:
+        if forget_position:
+            await self.connect.stop(name)
+            await self._until_stopped(name)
+            await self.connect.forget_offsets(name)
+        await self.connect.put_config(name, self.wants.connector)
+        if forget_position:
+            await self.connect.resume(name)
+
+    async def wait_until_streaming(self, limit: timedelta) -> None:
+        """Wait until the task runs and reads from the slot.
+
+        Raises:
+            SetupError: it failed, or the time ran out; with what Connect says.
+        """
+        last = "it has no status yet"
+        try:
+            async with asyncio.timeout(limit.total_seconds()):
+                while True:
+                    status = await self.connect.status(CONNECTOR_NAME)
+                    if status is not None and status.failed:
+                        raise SetupError(f"the connector {CONNECTOR_NAME} failed: {status.failure}")
+                    if status is not None and status.running:
+                        last = "it runs, but does not read from the replication slot"
+                        if await asyncio.to_thread(self._slot_is_read):
+                            return
+                    await asyncio.sleep(_LOOK_AGAIN_S)
+        except TimeoutError as error:
+            raise SetupError(
+                f"the connector {CONNECTOR_NAME} does not stream after {limit.total_seconds():g} s: {last}."
+                " See the log of Kafka Connect, and run setup again."
+            ) from error
+
+    def _slot_is_read(self) -> bool:
+        found = read_replication(self._database_url, slot=SLOT_NAME, publication=PUBLICATION_NAME)
+        return found.slot is not None and found.slot.active
