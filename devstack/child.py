@@ -1,0 +1,136 @@
+"""Child processes: started apart from the terminal, ended with their whole family, found again by a mark.
+
+The mark is an environment variable that names the service and its state folder. It finds a child whose launcher was
+killed before it could write the pid down, and one whose state folder was deleted.
+"""
+
+import os
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+
+from devstack.errors import MissingPieceError, StateError
+from devstack.process_identity import ProcessIdentity
+
+__all__ = [
+    "MARK_SEPARATOR",
+    "Account",
+    "Command",
+    "end",
+    "kill_family",
+    "marked_processes",
+    "run_to_end",
+    "spawn",
+]
+
+MARK_SEPARATOR = "@"
+_MARK = "OUTBOX_DEVSTACK"
+_KILL_PATIENCE = timedelta(seconds=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """The system user that a child runs as, when it isn't ours."""
+
+    uid: int
+    gid: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """A program with all that it is started with. `mark` is what `marked_processes` finds."""
+
+    arguments: Sequence[str]
+    folder: Path
+    mark: str
+    account: Account | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def spawn(command: Command, *, log: Path) -> subprocess.Popen[bytes]:
+    """Start it in a session of its own: a Ctrl-C in the terminal doesn't reach it. Its output goes to `log`.
+
+    Raises:
+        MissingPieceError: the program can't be started.
+        StateError: the log can't be written.
+    """
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        output = log.open("ab")
+    except OSError as error:
+        raise StateError(f"{log} can't be written ({error.strerror}): make room or rights there") from error
+    account = command.account
+    with output:
+        try:
+            return subprocess.Popen(  # noqa: S603 - our own argument list, no shell
+                command.arguments,
+                cwd=command.folder,
+                env={**_own_environment(), **command.environment, _MARK: command.mark},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                user=None if account is None else account.uid,
+                group=None if account is None else account.gid,
+                extra_groups=None if account is None else [],
+            )
+        except OSError as error:
+            raise MissingPieceError(
+                f"{command.arguments[0]} can't be started ({error.strerror}): run `make venv`"
+            ) from error
+
+
+def run_to_end(command: Command, *, log: Path) -> bool:
+    """Run a short preparing step, and say whether it succeeded."""
+    return spawn(command, log=log).wait() == 0
+
+
+def end(identity: ProcessIdentity, *, with_signal: signal.Signals, patience: timedelta) -> None:
+    """Ask a process to end; when it hasn't after `patience`, kill it and its children. Returns when it is gone."""
+    if not identity.is_alive():
+        return
+    with suppress(psutil.Error, ProcessLookupError):
+        process = psutil.Process(identity.pid)
+        process.send_signal(with_signal)
+        process.wait(timeout=patience.total_seconds())
+    kill_family(identity)
+
+
+def kill_family(identity: ProcessIdentity) -> None:
+    """Kill a process and all that came of it, as a crash of the machine would. Returns when they are gone."""
+    if not identity.is_alive():
+        return
+    try:
+        process = psutil.Process(identity.pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return
+    for member in family:
+        with suppress(psutil.Error):
+            member.kill()
+    psutil.wait_procs(family, timeout=_KILL_PATIENCE.total_seconds())
+
+
+def marked_processes() -> list[tuple[str, ProcessIdentity]]:
+    """Every living process that was started with a mark, of any state folder, with that mark."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError):
+            mark = process.environ().get(_MARK)
+            identity = None if mark is None else ProcessIdentity.of(process.pid)
+            if mark is not None and identity is not None:
+                found.append((mark, identity))
+    return found
+
+
+def _own_environment() -> dict[str, str]:
+    # A JVM or a Postgres is steered by many variables (JAVA_TOOL_OPTIONS, PGDATA, CLASSPATH …): none of ours is meant.
+    return {
+        name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "TZ"}
+    }

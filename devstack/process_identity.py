@@ -1,0 +1,52 @@
+"""Which process a pid meant. A pid alone is reused by the system; a pid with its time of birth is not.
+
+What was recorded before a reboot, or before the pid went to someone else, is never signalled.
+"""
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+__all__ = ["ProcessIdentity"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessIdentity:
+    """A pid, and an opaque mark of when that process began: equal marks mean the same process."""
+
+    pid: int
+    birth: str
+
+    @classmethod
+    def of(cls, pid: int) -> "ProcessIdentity | None":
+        """The identity of the process that has this pid now; None when there is none, or only a zombie."""
+        birth = _birth_on_linux(pid) if sys.platform == "linux" else _birth(pid)
+        return None if birth is None else cls(pid=pid, birth=birth)
+
+    def is_alive(self) -> bool:
+        """Whether this very process still runs. A zombie doesn't."""
+        return ProcessIdentity.of(self.pid) == self
+
+
+def _birth_on_linux(pid: int) -> str | None:
+    # Ticks since boot, with the boot's id: unlike a wall-clock time they don't move when the clock is set.
+    try:
+        fields = (
+            Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+        )
+        boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return None
+    state, start_ticks = fields[0], fields[19]
+    return None if state in {"Z", "X"} else f"{boot_id}:{start_ticks}"
+
+
+def _birth(pid: int) -> str | None:
+    with suppress(psutil.Error):
+        process = psutil.Process(pid)
+        if process.status() != psutil.STATUS_ZOMBIE:
+            return f"{process.create_time():.2f}"
+    return None

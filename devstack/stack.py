@@ -1,0 +1,259 @@
+"""The local stack: Postgres, Kafka and Kafka Connect, started together, reached through three addresses.
+
+`Stack` is all that others need of it, so that a second implementation (containers) can take its place. `EmbeddedStack`
+runs the three as child processes. It starts them side by side, waits for real answers, and leaves nobody behind to
+watch them: `status` looks, and `start` starts again what died.
+
+Invariants: everything listens on loopback only; one command at a time works on a state folder; whatever was killed
+before, the next start works; a process is signalled only when it is surely ours.
+"""
+
+import random
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import Enum
+from pathlib import Path
+from typing import Literal, Protocol
+
+from devstack.connect import Connect
+from devstack.errors import StackNotRunningError, StartError, StateError
+from devstack.guard import start_guard
+from devstack.jars import default_jar_cache, ensure_jars, locked_jars
+from devstack.java import JAVA_OPTIONS
+from devstack.kafka import Kafka
+from devstack.port import is_free
+from devstack.postgres import Postgres
+from devstack.postgres_home import find_home
+from devstack.progress import Progress, ProgressListener, silent
+from devstack.service import Service, ServiceName
+from devstack.settings import StackSettings
+from devstack.state import StateFile
+from devstack.state_lock import exclusive
+from devstack.stray import end_strays
+
+__all__ = ["EmbeddedStack", "Lifetime", "ServiceStatus", "Stack", "temporary_stack"]
+
+_LEAST_FREE_BYTES = 512 * 1024 * 1024
+_AT_ONCE = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceStatus:
+    """How one service is. *dead*: it was started and not stopped, and is gone; its log says why."""
+
+    name: ServiceName
+    state: Literal["running", "dead", "stopped"]
+    pid: int | None
+    port: int
+    log: Path
+
+
+class Stack(Protocol):
+    """A stack that can be started, asked and stopped."""
+
+    def start(self, on_progress: ProgressListener = silent) -> StackSettings:
+        """Return when all of it answers. Does no harm when it runs already; starts again what died."""
+
+    def stop(self) -> None:
+        """Return when all of it is gone. Does no harm when nothing runs. What it stored stays."""
+
+    def status(self) -> tuple[ServiceStatus, ...]:
+        """Look, and change nothing."""
+
+
+class Lifetime(Enum):
+    """How long a started stack runs."""
+
+    DETACHED = "until someone stops it"
+    PROCESS = "as long as the process that started it, even if that is killed; what it stored stays"
+    TEMPORARY = "as long as the process that started it; what it stored goes with it"
+
+
+class EmbeddedStack:
+    """The stack as child processes, with all that they keep in one state folder."""
+
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        lifetime: Lifetime = Lifetime.PROCESS,
+        jar_cache: Path | None = None,
+        java_options: Sequence[str] = JAVA_OPTIONS,
+    ) -> None:
+        self.state_dir = state_dir.expanduser().resolve()
+        self._lifetime = lifetime
+        self._jar_cache = jar_cache or default_jar_cache()
+        self._locked = locked_jars()
+        self._guard: subprocess.Popen[bytes] | None = None
+        self._state = StateFile(self.state_dir / "stack.json")
+        rng = random.SystemRandom()
+        jars = [self._jar_cache / jar.coordinate.path for jar in self._locked]
+        self.postgres = Postgres(state=self._state, rng=rng)
+        self.kafka = Kafka(state=self._state, rng=rng, jars=jars, java_options=java_options)
+        self.connect = Connect(
+            state=self._state,
+            rng=rng,
+            jars=jars,
+            java_options=java_options,
+            bootstrap_servers=lambda: self.kafka.bootstrap_servers,
+        )
+        self.services: tuple[Service, ...] = (self.postgres, self.kafka, self.connect)
+
+    def start(self, on_progress: ProgressListener = silent) -> StackSettings:
+        """Start what doesn't run, and return when all of it answers.
+
+        Raises:
+            DevstackError: it can't be started; what this call had started is ended again.
+        """
+        tell = _one_at_a_time(on_progress)
+        with self._exclusive():
+            self._check_room()
+            self._state.change(lambda known: known)
+            end_strays(self._state)
+            ensure_jars(self._locked, cache=self._jar_cache, on_progress=tell)
+            running_before = [service for service in self.services if service.pid is not None]
+            if self._lifetime is not Lifetime.DETACHED and self._guard is None:
+                self._guard = start_guard(self.state_dir, remove=self._lifetime is Lifetime.TEMPORARY)
+            try:
+                self._start_all(tell)
+            except BaseException:
+                for service in reversed(self.services):
+                    if service not in running_before:
+                        service.terminate()
+                raise
+            return self.settings
+
+    def stop(self, *, wait: timedelta = _AT_ONCE) -> None:
+        """Stop what runs, Connect first, and return when all of it is gone.
+
+        Args:
+            wait: how long to wait for another command that is working on this stack.
+        """
+        if self.state_dir.exists():
+            with self._exclusive(wait=wait):
+                self._stop_all()
+
+    def remove(self, *, wait: timedelta = _AT_ONCE) -> None:
+        """Stop it, and delete all that it stored, logs included. The next start begins anew."""
+        if not self.state_dir.exists():
+            return
+        with self._exclusive(wait=wait):
+            self._stop_all()
+            ours = [find_home(self._state).folder, *(service.folder for service in self.services)]
+            for path in (*ours, self.kafka.log.parent):
+                shutil.rmtree(path, ignore_errors=True)
+            self._state.path.unlink(missing_ok=True)
+            self._lock_path.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.state_dir.rmdir()  # only if nothing else is kept there
+
+    def status(self) -> tuple[ServiceStatus, ...]:
+        """How each service is."""
+        return tuple(_status(service) for service in self.services)
+
+    def service(self, name: ServiceName) -> Service:
+        """One service by its name, to be killed and started on its own."""
+        return next(service for service in self.services if service.name == name)
+
+    @property
+    def settings(self) -> StackSettings:
+        """How to reach the started stack.
+
+        Raises:
+            StackNotRunningError: it doesn't run, or not all of it.
+        """
+        for service in self.services:
+            if service.pid is None:
+                raise StackNotRunningError(f"{service.name} doesn't run: `outbox dev up` starts the stack")
+        return StackSettings(
+            database_url=self.postgres.url,
+            kafka_bootstrap_servers=self.kafka.bootstrap_servers,
+            connect_url=self.connect.url,
+        )
+
+    @property
+    def _lock_path(self) -> Path:
+        return self.state_dir / "stack.lock"
+
+    @contextmanager
+    def _exclusive(self, *, wait: timedelta = _AT_ONCE) -> Iterator[None]:
+        with exclusive(self._lock_path, wait=wait):
+            yield
+
+    def _check_room(self) -> None:
+        free = shutil.disk_usage(self.state_dir).free
+        if free < _LEAST_FREE_BYTES:
+            raise StateError(
+                f"only {free >> 20} MiB are free where {self.state_dir} stands: make room for at least "
+                f"{_LEAST_FREE_BYTES >> 20} MiB, then start again."
+            )
+
+    def _start_all(self, tell: ProgressListener) -> None:
+        # Two cores' worth at a time: Connect needs Kafka to get anywhere, Postgres needs nobody.
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            chains = ([self.postgres], [self.kafka, self.connect])
+            for started in [pool.submit(self._start_chain, chain, tell) for chain in chains]:
+                started.result()
+
+    def _start_chain(self, chain: Sequence[Service], tell: ProgressListener) -> None:
+        for service in chain:
+            if service.pid is None:
+                tell(Progress(step=service.name, message="starting"))
+                service.start()
+            try:
+                service.wait_ready()
+            except StartError:
+                # Someone else may have been quicker to take a port. Once more then, on others.
+                if service.pid is not None or all(is_free(port) for port in service.ports):
+                    raise
+                service.start()
+                service.wait_ready()
+            tell(Progress(step=service.name, message="ready", done=1, total=1))
+
+    def _stop_all(self) -> None:
+        # Connect first: a Postgres that stops waits for those who still read its WAL.
+        self.connect.terminate()
+        with ThreadPoolExecutor(max_workers=2) as pool:
+            list(pool.map(lambda service: service.terminate(), (self.postgres, self.kafka)))
+        end_strays(self._state)
+        if self._guard is not None:
+            with self._guard as guard:
+                guard.kill()
+            self._guard = None
+
+
+@contextmanager
+def temporary_stack(on_progress: ProgressListener = silent) -> Iterator[EmbeddedStack]:
+    """A started stack in a folder of its own, all of which goes away after the block, or when this process dies."""
+    with tempfile.TemporaryDirectory(prefix="outbox-", ignore_cleanup_errors=True) as folder:
+        stack = EmbeddedStack(Path(folder), lifetime=Lifetime.TEMPORARY)
+        try:
+            stack.start(on_progress)
+            yield stack
+        finally:
+            stack.remove()
+
+
+def _status(service: Service) -> ServiceStatus:
+    pid = service.pid
+    state: Literal["running", "dead", "stopped"] = (
+        "running" if pid else "dead" if service.has_died else "stopped"
+    )
+    return ServiceStatus(name=service.name, state=state, pid=pid, port=service.port, log=service.log)
+
+
+def _one_at_a_time(listener: ProgressListener) -> ProgressListener:
+    speaking = threading.Lock()
+
+    def tell(progress: Progress) -> None:
+        with speaking:
+            listener(progress)
+
+    return tell

@@ -1,0 +1,25 @@
+"""What killed launchers and deleted clones leave behind: processes that carry our mark, and root's Postgres folders.
+
+Cleaned at each start, so nothing that anyone did before stands in its way. Only what carries our mark is touched.
+"""
+
+import shutil
+from pathlib import Path
+
+from devstack.child import MARK_SEPARATOR, kill_family, marked_processes
+from devstack.postgres_home import abandoned_folders
+from devstack.state import StateFile
+
+__all__ = ["end_strays"]
+
+
+def end_strays(state: StateFile) -> None:
+    """End this stack's processes that its state doesn't name, and all of stacks whose state folder is gone."""
+    recorded = state.read().processes.values()
+    for mark, identity in marked_processes():
+        folder = Path(mark.partition(MARK_SEPARATOR)[2])
+        unrecorded = folder == state.path.parent and identity not in recorded
+        if unrecorded or not (folder / state.path.name).exists():
+            kill_family(identity)
+    for abandoned in abandoned_folders():
+        shutil.rmtree(abandoned, ignore_errors=True)
