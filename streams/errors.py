@@ -4,7 +4,8 @@
     ├── SettingsError      one or more settings are wrong; the message lists all of them
     ├── SetupError         the environment can't be brought to the wanted state; says what to do
     ├── RecordMalformed    a Kafka record can't be read as an event or a delivery; it goes to the dead letters
-    └── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
+    ├── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
+    └── SchedulerFailed    the same for the scheduler
 
 A message says what happened, to what, and what to do next; never a secret, never a payload.
 """
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["RecordMalformed", "SettingsError", "SetupError", "StreamsError", "WorkerFailed"]
+__all__ = ["RecordMalformed", "SchedulerFailed", "SettingsError", "SetupError", "StreamsError", "WorkerFailed"]
 
 
 class StreamsError(Exception):
@@ -39,3 +40,7 @@ class RecordMalformed(StreamsError):  # noqa: N818 - it describes the record; no
 
 class WorkerFailed(StreamsError):  # noqa: N818 - as it reads in the log
     """The worker stopped because it can't keep its promises; restart it."""
+
+
+class SchedulerFailed(StreamsError):  # noqa: N818 - as WorkerFailed
+    """The scheduler stopped because it can't keep its promises; restart it."""

@@ -3,10 +3,11 @@
 KafkaEdgeError
 ├── ProducerFatal       the producer can't continue (a lost sequence, no right to write): restart the process
 ├── ClusterUnreachable  an administrative question got no answer
-└── TopicChangeFailed   Kafka refused to create or change a topic
+├── TopicChangeFailed   Kafka refused to create or change a topic
+└── TopicUnreadable     a topic that must be read whole is missing, or gives no answer
 """
 
-__all__ = ["ClusterUnreachable", "KafkaEdgeError", "ProducerFatal", "TopicChangeFailed"]
+__all__ = ["ClusterUnreachable", "KafkaEdgeError", "ProducerFatal", "TopicChangeFailed", "TopicUnreadable"]
 
 
 class KafkaEdgeError(Exception):
@@ -31,3 +32,7 @@ class TopicChangeFailed(KafkaEdgeError):  # noqa: N818 - it names what happened
 
     def __init__(self, change: str, reason: str) -> None:
         super().__init__(f"could not {change}. Kafka says: {reason}")
+
+
+class TopicUnreadable(KafkaEdgeError):  # noqa: N818 - it names the state the topic is in
+    """A topic that must be read whole can't be."""

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 
 from streams.commit import metadata
 from streams.commit.metadata import Run
+from streams.commit.recent import Recent
 
 __all__ = ["Commit", "PartitionLedger"]
 
 #: Above this much metadata the agent takes nothing more of the partition until an early offset settles.
 _CONGESTED_BYTES = metadata.METADATA_MAX_BYTES * 3 // 4
+#: Enough for what Debezium repeats after a kill: its unflushed seconds, spread over the partitions.
+_RECENT_DELIVERIES = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +39,14 @@ class PartitionLedger:
     Args:
         committed: the offset that the group had committed when the partition was assigned; None if there was none.
         committed_metadata: what was committed with it.
+        generation: the consumer group's generation of this assignment.
+
+    `recent` holds the deliveries of this partition that were taken lately.
     """
 
-    __slots__ = ("_known", "_known_firsts", "_last_commit", "_next", "_pending", "closed", "congested")
+    __slots__ = ("_known", "_known_firsts", "_last_commit", "_next", "_pending", "closed", "congested", "generation", "recent")
 
-    def __init__(self, *, committed: int | None = None, committed_metadata: str = "") -> None:
+    def __init__(self, *, committed: int | None = None, committed_metadata: str = "", generation: int = 0) -> None:
         self._next = committed
         # Received and not settled, in the order received, which is ascending: the first key is the commit.
         self._pending: dict[int, None] = {}
@@ -50,6 +56,8 @@ class PartitionLedger:
         self._last_commit = Commit(committed, committed_metadata) if committed is not None else None
         self.closed = False
         self.congested = False
+        self.generation = generation
+        self.recent = Recent(size=_RECENT_DELIVERIES)
 
     def __len__(self) -> int:
         """How many received offsets are not settled."""
@@ -90,6 +98,10 @@ class PartitionLedger:
     def committed(self, commit: Commit) -> None:
         """Kafka acknowledged this commit."""
         self._last_commit = commit
+
+    def uncommitted(self) -> None:
+        """The last commit may not have arrived: the next `commit` says it again."""
+        self._last_commit = None
 
     def _skip_known(self, offset: int) -> int:
         index = bisect_right(self._known_firsts, offset) - 1

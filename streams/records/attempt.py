@@ -57,7 +57,13 @@ def outcome_fields(outcome: Outcome) -> dict[str, Any]:
         case Failed(error=error, status=status, excerpt=excerpt):
             return {"outcome": "failed", "status": status, "error": cut(error), "excerpt": excerpt}
         case Rejected(code=code, error=error, status=status, excerpt=excerpt):
-            return {"outcome": "rejected", "status": status, "code": code, "error": cut(error), "excerpt": excerpt}
+            return {
+                "outcome": "rejected",
+                "status": status,
+                "code": code,
+                "error": cut(error),
+                "excerpt": excerpt,
+            }
         case Interrupted(error=error):
             return {"outcome": "interrupted", "error": error}
         case Deferred(reason=reason):

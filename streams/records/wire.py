@@ -65,9 +65,7 @@ def decode_event(headers: dict[str, bytes], *, key: bytes | None, value: bytes |
         raise RecordMalformed(f"the record is no outbox event: {error}") from error
 
 
-def decode_delivery(
-    headers: dict[str, bytes], *, key: bytes | None, value: bytes | None
-) -> Delivery:
+def decode_delivery(headers: dict[str, bytes], *, key: bytes | None, value: bytes | None) -> Delivery:
     """The delivery of a record on `outbox.redelivery`, a retry tier or the dead letters."""
     event = decode_event(headers, key=key, value=value)
     try:
@@ -78,7 +76,9 @@ def decode_delivery(
             target=parse_target(_text(headers, "outbox-target")),
             origin=Origin(topic, int(partition), int(offset)),
             attempt=_count(headers, "outbox-attempt", least=1),
-            deferrals=_count(headers, "outbox-deferrals", least=0) if b"" != headers.get("outbox-deferrals", b"") else 0,
+            deferrals=_count(headers, "outbox-deferrals", least=0)
+            if b"" != headers.get("outbox-deferrals", b"")
+            else 0,
             first_failed_at_ms=read_int(headers, "outbox-first-failed-at"),
             replay_id=replay_id.decode() if replay_id is not None else None,
         )

@@ -35,7 +35,8 @@ class ExponentialBackoff:
     def after(self, attempt: int) -> int:
         """The delay in milliseconds after this many attempts."""
         # 2^40 seconds is far beyond any cap; the bound keeps a forged attempt count from building a huge integer.
-        return min(_ms(self.base) * 2 ** min(attempt - 1, 40), _ms(self.cap))
+        doubled_ms: int = _ms(self.base) << min(attempt - 1, 40)
+        return min(doubled_ms, _ms(self.cap))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,9 +80,13 @@ def decide(  # noqa: PLR0913 - each is one independent fact; a bag of them would
         case Rejected(code=code, error=error):
             return DeadLetter(delivery=delivery, code=code, error=error)
         case Failed(error=error, retry_after=hint):
-            return _retry(delivery, error, hint=hint, policy=policy, tiers=tiers, now_ms=now_ms, random=random)
+            return _retry(
+                delivery, error, hint=hint, policy=policy, tiers=tiers, now_ms=now_ms, random=random
+            )
         case Interrupted(error=error):
-            return _retry(delivery, error, hint=None, policy=policy, tiers=tiers, now_ms=now_ms, random=random)
+            return _retry(
+                delivery, error, hint=None, policy=policy, tiers=tiers, now_ms=now_ms, random=random
+            )
         case Deferred(reason=reason):
             return _defer(delivery, reason, policy=policy, tiers=tiers, now_ms=now_ms, random=random)
         case _:
@@ -100,7 +105,9 @@ def _retry(  # noqa: PLR0913 - as decide
 ) -> NextHop:
     if delivery.attempt >= policy.max_attempts:
         return DeadLetter(
-            delivery=delivery, code=policy.exhausted_code, error=f"all {policy.max_attempts} attempts used: {error}"
+            delivery=delivery,
+            code=policy.exhausted_code,
+            error=f"all {policy.max_attempts} attempts used: {error}",
         )
     wait = wait_about(policy.backoff.after(delivery.attempt), now_ms=now_ms, tiers=tiers, random=random)
     if hint is not None and now_ms + _ms(hint) > (wait.not_before_ms or wait.due_at_ms):
@@ -124,7 +131,9 @@ def _defer(  # noqa: PLR0913 - as decide
     deferred = replace(
         delivery, deferrals=delivery.deferrals + 1, first_failed_at_ms=_first_failed(delivery, now_ms=now_ms)
     )
-    return _park(deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy)
+    return _park(
+        deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy
+    )
 
 
 def _park(delivery: Delivery, wait: Wait, error: str, *, policy: RetryPolicy) -> NextHop:
@@ -132,7 +141,9 @@ def _park(delivery: Delivery, wait: Wait, error: str, *, policy: RetryPolicy) ->
     assert delivery.first_failed_at_ms is not None  # noqa: S101 - both callers set it a line above
     expires_at_ms = delivery.first_failed_at_ms + _ms(policy.max_age)
     if (wait.not_before_ms or wait.due_at_ms) > expires_at_ms:
-        return DeadLetter(delivery=delivery, code=policy.exhausted_code, error=f"older than {policy.max_age}: {error}")
+        return DeadLetter(
+            delivery=delivery, code=policy.exhausted_code, error=f"older than {policy.max_age}: {error}"
+        )
     return Retry(
         delivery=delivery,
         topic=wait.lane.topic,

@@ -1,0 +1,1 @@
+"""The command line, `outbox`: one module a command."""

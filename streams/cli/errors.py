@@ -1,0 +1,22 @@
+"""How a command ends that can't do its work: one clear text on stderr and exit code 1, no traceback."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import typer
+from rich.console import Console
+
+from connectors.kafka.errors import KafkaEdgeError
+from streams.errors import StreamsError
+
+__all__ = ["said_plainly"]
+
+
+@contextmanager
+def said_plainly() -> Iterator[None]:
+    """Turn the errors that are meant for people into a text and exit code 1; let defects be seen."""
+    try:
+        yield
+    except (StreamsError, KafkaEdgeError) as error:
+        Console(stderr=True, highlight=False).print(f"outbox: {error}", markup=False, soft_wrap=True)
+        raise typer.Exit(1) from error

@@ -1,0 +1,53 @@
+"""`outbox run`: all processes together, for development. One that ends by itself ends all of them."""
+
+import asyncio
+import os
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from streams.cli.errors import said_plainly
+from streams.cli.worker import require_kafka
+from streams.errors import StreamsError
+from streams.process import run_process
+from streams.settings import load_settings
+
+__all__ = ["run"]
+
+_PROCESSES = ("worker", "scheduler")
+
+
+def run(
+    handlers: Annotated[
+        str, typer.Option(help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE")
+    ] = "",
+) -> None:
+    """Run worker and scheduler together, until SIGTERM or SIGINT."""
+    with said_plainly():
+        settings = load_settings()
+        require_kafka(settings)
+        environment = {**os.environ, **({"OUTBOX_HANDLERS": handlers} if handlers else {})}
+        run_process(lambda stop: _run_all(environment, stop=stop))
+
+
+async def _run_all(environment: dict[str, str], *, stop: asyncio.Event) -> None:
+    children = {
+        name: await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "streams.cli", name, env=environment, start_new_session=True
+        )
+        for name in _PROCESSES
+    }
+    ends = {asyncio.ensure_future(child.wait()): name for name, child in children.items()}
+    stopping = asyncio.ensure_future(stop.wait())
+    done, _ = await asyncio.wait([*ends, stopping], return_when=asyncio.FIRST_COMPLETED)
+    ended_early = [ends[end] for end in ends if end in done]
+    for child in children.values():
+        if child.returncode is None:
+            child.send_signal(signal.SIGTERM)
+    await asyncio.wait(ends)
+    stopping.cancel()
+    failed = ended_early or [name for name, child in children.items() if child.returncode]
+    if failed:
+        raise StreamsError(f"{', '.join(failed)} ended with code {children[failed[0]].returncode}; its lines above say why")

@@ -1,0 +1,56 @@
+"""`outbox worker`: consumes the outbox's topic and delivers."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import outbox
+from streams.cli.errors import said_plainly
+from streams.errors import SettingsError
+from streams.log import configure_log
+from streams.process import run_process
+from streams.settings import Settings, load_settings
+from streams.worker.worker import run_worker
+
+__all__ = ["load_handlers", "worker"]
+
+
+def worker(
+    handlers: Annotated[
+        str, typer.Option(help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE")
+    ] = "",
+) -> None:
+    """Deliver events to handlers and webhook endpoints, until SIGTERM or SIGINT."""
+    with said_plainly():
+        settings = load_settings()
+        require_kafka(settings)
+        configure_log(form=settings.log_format, level=settings.log_level)
+        load_handlers(handlers or settings.handlers)
+        run_process(lambda stop: run_worker(settings, outbox.handlers, stop=stop))
+
+
+def load_handlers(module: str) -> None:
+    """Import the module that registers the application's handlers; nothing for an empty name.
+
+    Raises:
+        SettingsError: the module can't be imported; the message says which one and why.
+    """
+    if not module:
+        return
+    # As `python -m` does: the application's own modules are found from the folder the command runs in.
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise SettingsError(
+            [f"OUTBOX_HANDLERS / --handlers {module!r} can't be imported: {error}. Give a dotted module path."]
+        ) from error
+
+
+def require_kafka(settings: Settings) -> None:
+    """SettingsError, unless Kafka's address is set."""
+    if not settings.kafka_bootstrap_servers:
+        raise SettingsError(["OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set; give host:port, several separated by commas"])

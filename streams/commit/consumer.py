@@ -1,0 +1,150 @@
+"""Faust's consumer with our commit rule in the place of its own (docs/adr/0002).
+
+Faust's own bookkeeping can pass a message in flight (faust #606, #315, #216), so none of it is used: the agents note records
+in `Ledgers`, and every commit says exactly what the ledgers say. On a rebalance: drain, commit, forget; on an assignment:
+read offsets and metadata back, and only then let records flow.
+
+Faust runs the aiokafka client in a thread with a loop of its own; `_SettledThread` is the part that lives there. This module
+is the only one that knows Faust's and aiokafka's insides.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+import structlog
+from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
+from faust.transport.drivers import aiokafka as faust_aiokafka
+
+from streams.commit.ledger import Commit, PartitionLedger
+from streams.commit.ledgers import Ledgers, Partition
+
+__all__ = ["SettledConsumer", "settled_transport"]
+
+_log = structlog.get_logger("streams.commit")
+
+
+class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[misc]  # faust ships no types
+    """The aiokafka client's side: commits with metadata, and committed offsets with theirs."""
+
+    async def commit_with_metadata(self, commits: dict[Partition, Commit]) -> bool:
+        return bool(await self.call_thread(self._commit_with_metadata, commits))
+
+    async def fetch_committed(self, partitions: Iterable[Partition]) -> dict[Partition, Commit]:
+        found: dict[Partition, Commit] = await self.call_thread(self._fetch_committed, list(partitions))
+        return found
+
+    async def _commit_with_metadata(self, commits: dict[Partition, Commit]) -> bool:
+        offsets = {
+            TopicPartition(*partition): OffsetAndMetadata(commit.offset, commit.metadata)
+            for partition, commit in commits.items()
+        }
+        try:
+            await self._ensure_consumer().commit(offsets)
+        except (CommitFailedError, IllegalStateError, KafkaError) as error:
+            # The partitions moved on, or the broker is away. What is not committed is delivered again by the next owner,
+            # or committed by the next try; neither is a reason to stop.
+            _log.warning("commit_refused", error=type(error).__name__, partitions=len(offsets))
+            return False
+        return True
+
+    async def _fetch_committed(self, partitions: list[Partition]) -> dict[Partition, Commit]:
+        coordinator = self._ensure_consumer()._coordinator  # noqa: SLF001 - aiokafka gives metadata nowhere else
+        found = await coordinator.fetch_committed_offsets([TopicPartition(*partition) for partition in partitions])
+        return {
+            (tp.topic, tp.partition): Commit(committed.offset, committed.metadata or "")
+            for tp, committed in found.items()
+            if committed.offset >= 0
+        }
+
+
+class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust ships no types
+    """A Faust consumer that commits what the ledgers say, and drains before it lets partitions go."""
+
+    ledgers: Ledgers
+    drain: Callable[[], Coroutine[Any, Any, None]]
+    resume: Callable[[], None]
+    _committing: asyncio.Future[None] | None = None
+
+    def _new_consumer_thread(self) -> _SettledThread:
+        return _SettledThread(self, loop=self.loop, beacon=self.beacon)
+
+    async def on_partitions_revoked(self, revoked: set[Any]) -> None:
+        await super().on_partitions_revoked(revoked)  # stops the flow, then calls wait_empty: drain and commit
+        self.ledgers.revoke()
+
+    async def on_partitions_assigned(self, assigned: set[Any], generation_id: int = 0) -> None:
+        partitions = [(tp.topic, tp.partition) for tp in assigned]
+        committed = await self._thread.fetch_committed(partitions)
+        self.ledgers.assign(
+            {
+                partition: PartitionLedger(
+                    committed=commit.offset if commit else None,
+                    committed_metadata=commit.metadata if commit else "",
+                    generation=generation_id,
+                )
+                for partition in partitions
+                for commit in (committed.get(partition),)
+            }
+        )
+        self.resume()
+        _log.info("partitions_assigned", generation=generation_id, partitions=_listed(partitions))
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    async def wait_empty(self) -> None:
+        """Faust's place for "finish what has begun": before a revocation, and before a stop."""
+        await self.drain()
+        await self.force_commit()
+
+    async def commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:  # noqa: ARG002, FBT001, FBT002 - Faust's signature
+        """Faust's timer calls this every commit interval. One commit at a time; a second one is not needed."""
+        if self._committing is not None:
+            return False
+        return await self.force_commit()
+
+    async def force_commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:  # noqa: ARG002, FBT001, FBT002 - Faust's signature
+        """Commit what is settled, after any commit that is under way."""
+        while self._committing is not None:
+            await asyncio.wait((self._committing,))
+        commits = self.ledgers.commits()
+        if not commits:
+            return False
+        finished = self._committing = asyncio.get_running_loop().create_future()
+        try:
+            done = bool(await self._thread.commit_with_metadata(commits))
+            if done:
+                self.ledgers.committed(commits)
+            return done
+        finally:
+            self._committing = None
+            finished.set_result(None)
+
+    def track_message(self, message: Any) -> None:
+        """Not needed: the ledgers track."""
+
+    def ack(self, message: Any) -> bool:  # noqa: ARG002 - Faust's signature
+        """Faust acks in a `finally`, whatever happened; here only the ledgers settle."""
+        return False
+
+    async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
+        """Faust counts the record after an offset hole as acked; the ledgers need no gaps."""
+
+    async def verify_all_partitions_active(self) -> None:
+        """Faust's livelock detector knows its own acks only."""
+
+
+def settled_transport(
+    ledgers: Ledgers, *, drain: Callable[[], Coroutine[Any, Any, None]], resume: Callable[[], None]
+) -> type[Any]:
+    """A Faust transport whose consumer follows these ledgers. `drain` and `resume` are the dispatcher's."""
+    consumer = type(
+        "WorkerConsumer",
+        (SettledConsumer,),
+        {"ledgers": ledgers, "drain": staticmethod(drain), "resume": staticmethod(resume)},
+    )
+    return type("WorkerTransport", (faust_aiokafka.Transport,), {"Consumer": consumer})
+
+
+def _listed(partitions: Iterable[Partition]) -> str:
+    return " ".join(f"{topic}/{number}" for topic, number in sorted(partitions))

@@ -1,0 +1,27 @@
+"""The scheduler process: the scheduler in its thread, and beside it the watch that restarts a failed connector."""
+
+import asyncio
+from datetime import timedelta
+
+from streams.delay.scheduler import Scheduler
+from streams.retry.tiers import RetryTiers
+from streams.settings import Settings
+from streams.worker.surroundings import SystemSurroundings
+
+__all__ = ["run_scheduler"]
+
+
+async def run_scheduler(settings: Settings, *, stop: asyncio.Event) -> None:
+    """Run until `stop` is set.
+
+    Raises:
+        SchedulerFailed: it can't go on; restart the process.
+    """
+    scheduler = Scheduler(
+        settings.kafka_bootstrap_servers,
+        tiers=RetryTiers(settings.tiers, lanes=settings.lanes),
+        session_timeout_s=settings.session_timeout_s,
+        commit_interval_s=timedelta(milliseconds=settings.commit_interval_ms).total_seconds(),
+        clock=SystemSurroundings(),
+    )
+    await asyncio.get_running_loop().run_in_executor(None, scheduler.run, stop.is_set)

@@ -1,0 +1,281 @@
+"""The scheduler: reads the delay tiers, holds each record until it is due, moves it on, and commits what was moved.
+
+A plain `confluent_kafka` consumer in a group of its own, in one thread. It never sleeps past a poll, so a long delay never costs
+it its membership (reactor-kafka #89); it never reads ahead more than a lane's small buffer, so its memory doesn't grow with the
+backlog (sequin #2128). An offset is committed when Kafka has acknowledged the record that replaced it.
+
+Must not decide anything about a delivery: only when, by the `outbox-due-at` that the record brings.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol, cast
+
+import structlog
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+
+from connectors.kafka.producer import OutgoingRecord, producer_config
+from streams.commit.ledger import PartitionLedger
+from streams.commit.ledgers import Ledgers, Partition
+from streams.delay.lane import BUFFER_RECORDS, Lane, Waiting
+from streams.delay.move import due_at_ms, move
+from streams.errors import SchedulerFailed
+from streams.records.delivery import Origin
+from streams.records.wire import header_map
+from streams.retry.tiers import RetryTiers
+
+__all__ = ["GROUP", "Scheduler"]
+
+GROUP = "outbox-scheduler"
+
+_log = structlog.get_logger("streams.delay")
+
+_LONGEST_POLL_S = 0.1
+_BATCH = 500
+_REPRODUCE_AFTER_MS = 1_000
+_FLUSH_S = 3.0
+_COMMITTED_TRIES = 6
+_COMMITTED_TIMEOUT_S = 5.0
+
+
+class Clock(Protocol):
+    """Time and chance, passed in."""
+
+    def clock_ms(self) -> int:
+        """Epoch milliseconds."""
+        ...
+
+    def monotonic_s(self) -> float:
+        """Seconds that only go forward."""
+        ...
+
+    def random(self) -> float:
+        """A float in [0, 1)."""
+        ...
+
+
+class Scheduler:
+    """One scheduler process's work.
+
+    Args:
+        bootstrap_servers: where Kafka is.
+        tiers: the delay topics.
+        session_timeout_s: after how much silence the group gives a dead scheduler's lanes away.
+        commit_interval_s: time between commits.
+        clock: time and chance.
+    """
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        *,
+        tiers: RetryTiers,
+        session_timeout_s: float,
+        commit_interval_s: float,
+        clock: Clock,
+    ) -> None:
+        self._tiers = tiers
+        self._clock = clock
+        self._commit_interval_s = commit_interval_s
+        self._ledgers = Ledgers()
+        self._lanes: dict[Partition, Lane] = {}
+        self._refused: list[tuple[int, OutgoingRecord, Callable[[], None]]] = []
+        self._fatal: str | None = None
+        self._producer = Producer(producer_config(bootstrap_servers, client_id=GROUP))
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "group.id": GROUP,
+                "client.id": GROUP,
+                "enable.auto.commit": False,
+                "auto.offset.reset": "earliest",
+                "session.timeout.ms": round(session_timeout_s * 1000),
+                "heartbeat.interval.ms": round(session_timeout_s * 1000 / 3),
+                # What is prefetched beyond the lanes' own buffers, for all partitions together.
+                "queued.max.messages.kbytes": 16_384,
+                "fetch.wait.max.ms": 50,
+                "partition.assignment.strategy": "roundrobin",
+                "log_level": 4,
+                "on_commit": self._on_commit,
+            }
+        )
+
+    def run(self, stopping: Callable[[], bool]) -> None:
+        """Move records until `stopping` says so; then commit and leave the group.
+
+        Raises:
+            SchedulerFailed: the producer is broken for good. Restart the process: nothing is lost by it.
+        """
+        self._consumer.subscribe(
+            list(self._tiers.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+        )
+        _log.info("scheduler_started", tiers=len(self._tiers.topics))
+        commit_at_s = self._clock.monotonic_s() + self._commit_interval_s
+        try:
+            while not stopping() and self._fatal is None:
+                for message in self._consumer.consume(_BATCH, self._poll_s()):
+                    self._read(message)
+                self._move_due()
+                self._producer.poll(0)
+                if self._clock.monotonic_s() >= commit_at_s:
+                    self._commit(asynchronous=True)
+                    commit_at_s = self._clock.monotonic_s() + self._commit_interval_s
+            if self._fatal is not None:
+                raise SchedulerFailed(self._fatal)
+        finally:
+            self._finish_moves()
+            self._consumer.close()  # revokes, and so commits
+            _log.info("scheduler_stopped")
+
+    def _poll_s(self) -> float:
+        """Until the next head is due, and no longer than a tenth of a second."""
+        dues = [due for lane in self._lanes.values() if (due := lane.next_due_ms()) is not None]
+        if not dues:
+            return _LONGEST_POLL_S
+        return min(max((min(dues) - self._clock.clock_ms()) / 1000, 0.0), _LONGEST_POLL_S)
+
+    def _read(self, message: Message) -> None:
+        error = message.error()
+        if error is not None:
+            self._read_failed(error)
+            return
+        partition = (_known(message.topic()), _known(message.partition()))
+        lane = self._lanes.get(partition)
+        offset = _known(message.offset())
+        if lane is None or not lane.ledger.receive(offset):
+            return
+        headers = header_map(cast("list[tuple[str, bytes]] | None", message.headers()))
+        lane.put(
+            Waiting(
+                offset=offset,
+                due_at_ms=due_at_ms(headers),
+                key=message.key(),
+                value=message.value(),
+                headers=headers,
+            )
+        )
+        if lane.full and not lane.paused:
+            self._consumer.pause([TopicPartition(*partition)])
+            lane.paused = True
+
+    def _read_failed(self, error: KafkaError) -> None:
+        # What is not fatal heals by itself (a broker that restarts, a topic that is about to be created): librdkafka goes on.
+        if error.fatal():
+            self._fatal = f"reading the retry tiers failed for good: {error.str()}"
+        else:
+            _log.warning("read_failed", error=error.str())
+
+    def _move_due(self) -> None:
+        now_ms = self._clock.clock_ms()
+        for partition, lane in self._lanes.items():
+            for waiting in lane.take_due(now_ms=now_ms, most=BUFFER_RECORDS):
+                record = move(
+                    waiting,
+                    parked_at=Origin(*partition, waiting.offset),
+                    now_ms=now_ms,
+                    tiers=self._tiers,
+                    random=self._clock.random,
+                )
+                self._send(record, _settle(lane.ledger, waiting.offset))
+            if lane.paused and lane.low:
+                self._consumer.resume([TopicPartition(*partition)])
+                lane.paused = False
+        while self._refused and self._refused[0][0] <= now_ms:
+            _, record, settle = self._refused.pop(0)
+            self._send(record, settle)
+
+    def _send(self, record: OutgoingRecord, settle: Callable[[], None]) -> None:
+        def delivered(error: KafkaError | None, _message: object) -> None:
+            if error is None:
+                settle()
+            elif error.fatal():
+                self._fatal = f"producing to {record.topic} failed for good: {error.str()}"
+            else:
+                _log.warning("move_refused", topic=record.topic, error=error.str())
+                self._refused.append((self._clock.clock_ms() + _REPRODUCE_AFTER_MS, record, settle))
+
+        while True:
+            try:
+                self._producer.produce(
+                    record.topic,
+                    record.value,
+                    record.key,
+                    -1 if record.partition is None else record.partition,
+                    delivered,
+                    headers=record.headers,  # type: ignore[arg-type]  # the stub's list is invariant
+                )
+            except BufferError:
+                self._producer.poll(_LONGEST_POLL_S)
+            except KafkaException as exception:
+                delivered(exception.args[0], None)
+                return
+            else:
+                return
+
+    def _commit(self, *, asynchronous: bool) -> None:
+        commits = self._ledgers.commits()
+        if not commits:
+            return
+        offsets = [
+            TopicPartition(topic, number, commit.offset, metadata=commit.metadata)
+            for (topic, number), commit in commits.items()
+        ]
+        try:
+            self._consumer.commit(offsets=offsets, asynchronous=asynchronous)  # type: ignore[call-overload]
+        except KafkaException as exception:
+            # The lanes moved on, or the broker is away: what is not committed is moved again, and recognised as a duplicate.
+            _log.warning("commit_refused", error=exception.args[0].str())
+        else:
+            self._ledgers.committed(commits)
+
+    def _on_commit(self, error: KafkaError | None, _partitions: list[TopicPartition]) -> None:
+        if error is not None:
+            _log.warning("commit_refused", error=error.str())
+            self._ledgers.uncommitted()
+
+    def _finish_moves(self) -> None:
+        self._producer.flush(_FLUSH_S)
+
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        committed = _committed(consumer, partitions)
+        self._lanes = {}
+        for tp in committed:
+            offset = tp.offset if tp.offset >= 0 else None
+            ledger = PartitionLedger(committed=offset, committed_metadata=tp.metadata or "")
+            self._lanes[tp.topic, tp.partition] = Lane(ledger)
+        self._ledgers.assign({partition: lane.ledger for partition, lane in self._lanes.items()})
+        consumer.assign(partitions)
+        _log.info("lanes_assigned", count=len(partitions))
+
+    def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
+        """The lanes go to somebody else: what was moved is committed first, what only waited here is read again there."""
+        self._finish_moves()
+        self._commit(asynchronous=False)
+        self._forget()
+
+    def _lost(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
+        """The lanes are somebody else's already: nothing may be committed."""
+        self._forget()
+
+    def _forget(self) -> None:
+        self._ledgers.revoke()
+        self._lanes = {}
+        self._refused = []
+
+
+def _committed(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
+    """What the group committed; asked again while the broker is away, because guessing would repeat a whole tier."""
+    for _ in range(_COMMITTED_TRIES - 1):
+        try:
+            return consumer.committed(partitions, timeout=_COMMITTED_TIMEOUT_S)
+        except KafkaException as exception:
+            _log.warning("committed_unknown", error=exception.args[0].str())
+    return consumer.committed(partitions, timeout=_COMMITTED_TIMEOUT_S)
+
+
+def _settle(ledger: PartitionLedger, offset: int) -> Callable[[], None]:
+    return lambda: ledger.settle(offset)
+
+
+def _known(value: Any) -> Any:
+    """A part that every delivered message has; the stub can't say so."""
+    return value

@@ -1,0 +1,298 @@
+"""The dispatcher: every received record becomes turns, every turn an attempt, every attempt a next hop.
+
+A record's offset settles when Kafka has acknowledged what came of each of its deliveries (INV-2). The dispatcher never waits
+for one target on another's account (INV-6): a slow target's waiting turns are parked in a delay tier without costing an
+attempt.
+
+Runs on the agent's loop and nowhere else. Must not touch Postgres (INV-10), nor decide where a delivery goes: that is
+`streams.retry.policy`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+from uuid import UUID
+
+import structlog
+
+from connectors.kafka.producer import OutgoingRecord
+from streams.commit.ledger import PartitionLedger
+from streams.dispatch.directory import Directory
+from streams.dispatch.drain import Drain
+from streams.dispatch.hops import dead_record, records_after
+from streams.dispatch.target import Target
+from streams.dispatch.target_queue import TargetQueue
+from streams.dispatch.turn import Flight, Turn
+from streams.dispatch.unknown_target import UnknownTarget
+from streams.dispatch.window import Window
+from streams.errors import RecordMalformed
+from streams.records.attempt import Attempt
+from streams.records.delivery import Delivery, Origin
+from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome
+from streams.records.target import TargetName
+from streams.records.wire import decode_delivery, decode_event, header_map
+from streams.retry.policy import decide
+from streams.retry.tiers import RetryTiers
+
+__all__ = ["Dispatcher", "Produces", "Received", "Surroundings"]
+
+_log = structlog.get_logger("streams.dispatch")
+
+_SWEEP_INTERVAL_S = 0.1
+#: How long a drain waits for Kafka to acknowledge what it parked. What is not acknowledged is unsettled, and comes again.
+_ACK_LIMIT_S = 3.0
+
+
+class Received(Protocol):
+    """A record as Faust hands it over."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes]] | None
+
+
+class Produces(Protocol):
+    """What this needs of a producer: it calls back when Kafka has acknowledged all records of a group."""
+
+    def produce(self, records: list[OutgoingRecord], on_acked: Callable[[], None]) -> None:
+        """Send a group of records."""
+        ...
+
+
+class Surroundings(Protocol):
+    """Time, chance and names, passed in."""
+
+    def clock_ms(self) -> int:
+        """Epoch milliseconds."""
+        ...
+
+    def monotonic_s(self) -> float:
+        """Seconds that only go forward."""
+        ...
+
+    def random(self) -> float:
+        """A float in [0, 1)."""
+        ...
+
+    def new_id(self) -> UUID:
+        """A new attempt id."""
+        ...
+
+
+class Dispatcher:
+    """Takes records in, and settles them.
+
+    Args:
+        directory: who wants what.
+        producer: where outcome records go.
+        tiers: where a failed delivery can wait.
+        window: how many turns may be open.
+        park_wait_s: how long a slow target's queue may be before its turns are parked.
+        discard_unrouted: an event that no target wants is done, rather than a dead letter.
+        observe: told of every finished turn, for the log and the metrics.
+        surroundings: time, chance and names.
+    """
+
+    def __init__(  # noqa: PLR0913 - the parts it is made of, each once
+        self,
+        *,
+        directory: Directory,
+        producer: Produces,
+        tiers: RetryTiers,
+        window: Window,
+        park_wait_s: float,
+        discard_unrouted: bool,
+        observe: Callable[[Attempt], None],
+        surroundings: Surroundings,
+    ) -> None:
+        self._directory = directory
+        self._producer = producer
+        self._tiers = tiers
+        self.window = window
+        self._park_wait_s = park_wait_s
+        self._discard_unrouted = discard_unrouted
+        self._observe = observe
+        self._around = surroundings
+        self._queues: dict[TargetName, TargetQueue] = {}
+        self._crowded: set[TargetQueue] = set()
+        self._sweep_timer: asyncio.TimerHandle | None = None
+        self._drain = Drain()
+
+    @property
+    def draining(self) -> bool:
+        """While it drains, nothing new is taken."""
+        return self._drain.active
+
+    def take_event(self, record: Received, ledger: PartitionLedger) -> None:
+        """A record of `outbox.events`: one turn for each target that wants the event."""
+        headers = header_map(record.headers)
+        flight = Flight(ledger, record.offset)
+        origin = Origin(record.topic, record.partition, record.offset)
+        try:
+            event = decode_event(headers, key=record.key, value=record.value)
+        except RecordMalformed as error:
+            self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
+            return
+        if not ledger.recent.first_time(event.id):
+            ledger.settle(record.offset)
+            return
+        targets = self._directory.for_type(event.type)
+        if targets:
+            flight.open_turns = len(targets)
+            for target in targets:
+                self._open(Delivery(event=event, target=target.name, origin=origin), target, flight)
+        elif self._discard_unrouted:
+            ledger.settle(record.offset)
+        else:
+            nobody = f"no handler is registered for {event.type}, and no endpoint is subscribed to it"
+            self._bury(record, headers, flight, code=ErrorCode.HANDLER_NOT_REGISTERED, error=nobody)
+
+    def take_redelivery(self, record: Received, ledger: PartitionLedger) -> None:
+        """A record of `outbox.redelivery`: one turn for the one target it names."""
+        headers = header_map(record.headers)
+        flight = Flight(ledger, record.offset)
+        try:
+            delivery = decode_delivery(headers, key=record.key, value=record.value)
+        except RecordMalformed as error:
+            self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
+            return
+        identity = (delivery.event.id, delivery.target, delivery.attempt, delivery.deferrals, delivery.replay_id)
+        if not ledger.recent.first_time(identity):
+            ledger.settle(record.offset)
+            return
+        flight.open_turns = 1
+        target = self._directory.by_name(delivery.target) or UnknownTarget(delivery.target)
+        self._open(delivery, target, flight)
+
+    async def drain(self, *, limit_s: float) -> None:
+        """Let what has begun end, within the limit; park what has not by then. Nothing new is taken until `resume`.
+
+        Records of which no attempt has begun are dropped: their offsets are unsettled, so their next owner reads them.
+        """
+        self._drain.begin()
+        for queue in self._queues.values():
+            for turn in queue.withdraw(lambda _, turn: not turn.flight.started):
+                self.window.leave()
+                turn.flight.open_turns = -1  # it can't settle any more
+        await self._drain.wait_until_empty(self.window, limit_s=limit_s)
+        for queue in list(self._queues.values()):
+            for turn in queue.withdraw(lambda _, _turn: True):
+                self._conclude(turn, Deferred(reason="the worker stopped before its turn"))
+            for turn in queue.running_turns():
+                if turn.task is not None:
+                    turn.task.cancel()
+        await self._drain.wait_until_empty(self.window, limit_s=_ACK_LIMIT_S)
+
+    def resume(self) -> None:
+        """Take records again, after a rebalance."""
+        self._drain.end()
+
+    def _open(self, delivery: Delivery, target: Target, flight: Flight) -> None:
+        turn = Turn(delivery, target, flight)
+        self.window.enter()
+        queue = self._queues.get(target.name)
+        if queue is None or queue.target is not target:
+            # Only busy targets have a queue; what was known of an idle one's pace is learnt again.
+            queue = self._queues[target.name] = TargetQueue(target)
+        now_s = self._around.monotonic_s()
+        if queue.admit(turn, now_s=now_s):
+            self._start(turn, queue)
+        elif queue.overloaded(now_s=now_s, bound_s=self._park_wait_s):
+            self._park_overload(queue, now_s=now_s)
+        else:
+            self._watch(queue)
+
+    def _start(self, turn: Turn, queue: TargetQueue) -> None:
+        turn.flight.started = True
+        turn.task = asyncio.get_running_loop().create_task(self._attempt(turn, queue))
+
+    async def _attempt(self, turn: Turn, queue: TargetQueue) -> None:
+        started_at_ms = self._around.clock_ms()
+        started_s = self._around.monotonic_s()
+        outcome: Outcome
+        try:
+            outcome = await turn.target.attempt(turn.delivery)
+        except asyncio.CancelledError:
+            outcome = Interrupted()
+        except Exception as error:
+            # A defect of ours: it must not stop the agent, and the delivery must not be lost to it.
+            _log.exception("attempt_crashed", event_id=str(turn.delivery.event.id), target=str(turn.delivery.target))
+            outcome = Failed(error=f"{type(error).__name__} inside the worker, see its log")
+        now_s = self._around.monotonic_s()
+        for next_turn in queue.finished(turn, now_s=now_s):
+            self._start(next_turn, queue)
+        if queue.idle and self._queues.get(turn.target.name) is queue:
+            del self._queues[turn.target.name]
+        duration_ms = round((now_s - started_s) * 1000, 3)
+        self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
+
+    def _conclude(
+        self, turn: Turn, outcome: Outcome, *, started_at_ms: int | None = None, duration_ms: float = 0.0
+    ) -> None:
+        now_ms = self._around.clock_ms()
+        next_hop = decide(
+            turn.delivery,
+            outcome,
+            policy=turn.target.policy,
+            tiers=self._tiers,
+            now_ms=now_ms,
+            random=self._around.random,
+        )
+        attempt = Attempt(
+            attempt_id=self._around.new_id(),
+            delivery=turn.delivery,
+            outcome=outcome,
+            next_hop=next_hop,
+            started_at_ms=now_ms if started_at_ms is None else started_at_ms,
+            duration_ms=duration_ms,
+        )
+        self._observe(attempt)
+        self._producer.produce(records_after(attempt), lambda: self._close(turn.flight))
+
+    def _close(self, flight: Flight) -> None:
+        flight.open_turns -= 1
+        if flight.open_turns == 0:
+            flight.ledger.settle(flight.offset)
+        self.window.leave()
+        self._drain.changed()
+
+    def _bury(self, record: Received, headers: dict[str, bytes], flight: Flight, *, code: str, error: str) -> None:
+        """A whole record goes to the dead letters, with its bytes; the partition moves on."""
+        origin = Origin(record.topic, record.partition, record.offset)
+        _log.warning("event_buried", code=code, origin=str(origin), error=error)
+        flight.open_turns = 1
+        flight.started = True
+        self.window.enter()
+        dead = dead_record(
+            headers=headers,
+            key=record.key,
+            value=record.value,
+            origin=origin,
+            code=code,
+            error=error,
+        )
+        self._producer.produce([dead], lambda: self._close(flight))
+
+    def _park_overload(self, queue: TargetQueue, *, now_s: float) -> None:
+        for turn in queue.withdraw_overload(now_s=now_s, bound_s=self._park_wait_s):
+            turn.flight.started = True
+            self._conclude(turn, Deferred(reason="the target is slow and its queue is long"))
+
+    def _watch(self, queue: TargetQueue) -> None:
+        self._crowded.add(queue)
+        if self._sweep_timer is None:
+            self._sweep_timer = asyncio.get_running_loop().call_later(_SWEEP_INTERVAL_S, self._sweep)
+
+    def _sweep(self) -> None:
+        """Look at the queues that have turns waiting: a target that hangs gives no other sign."""
+        now_s = self._around.monotonic_s()
+        for queue in list(self._crowded):
+            if queue.overloaded(now_s=now_s, bound_s=self._park_wait_s):
+                self._park_overload(queue, now_s=now_s)
+            if not queue.waiting:
+                self._crowded.discard(queue)
+        loop = asyncio.get_running_loop()
+        self._sweep_timer = loop.call_later(_SWEEP_INTERVAL_S, self._sweep) if self._crowded else None

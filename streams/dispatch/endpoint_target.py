@@ -1,0 +1,85 @@
+"""An endpoint as a target: one attempt is one signed POST, judged by the one table in `connectors.webhook.verdict`."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Protocol, assert_never
+
+from connectors.webhook.answer import Answer, Responded
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.request import Request
+from connectors.webhook.verdict import Accepted, Refused, TryLater, judge
+from streams.records.delivery import Delivery
+from streams.records.outcome import Cancelled, Deferred, Failed, Outcome, Rejected, Succeeded
+from streams.records.target import TargetName
+from streams.retry.policy import RetryPolicy
+
+__all__ = ["EndpointTarget", "Sends"]
+
+
+class Sends(Protocol):
+    """What this needs of a sender."""
+
+    async def send(self, request: Request) -> Answer:
+        """Make one request and return what came of it; expected failures are answers."""
+        ...
+
+
+class EndpointTarget:
+    """One endpoint. `endpoint` is what the feed last said of it: None once it is deleted."""
+
+    __slots__ = ("_now", "_sender", "concurrency", "endpoint", "name", "policy")
+
+    def __init__(
+        self,
+        endpoint_id: str,
+        *,
+        sender: Sends,
+        policy: RetryPolicy,
+        concurrency: int,
+        now: Callable[[], datetime],
+    ) -> None:
+        self.name = TargetName("endpoint", endpoint_id)
+        self.endpoint: Endpoint | None = None
+        self.policy = policy
+        self.concurrency = concurrency
+        self._sender = sender
+        self._now = now
+
+    async def attempt(self, delivery: Delivery) -> Outcome:
+        """Send the event to the endpoint as it is now. The webhook id is the event's id on every attempt (INV-4)."""
+        endpoint = self.endpoint
+        if endpoint is None:
+            return Cancelled(reason="the endpoint was deleted")
+        if not endpoint.enabled:
+            return Deferred(reason="the endpoint is disabled")
+        event = delivery.event
+        answer = await self._sender.send(
+            Request(
+                endpoint=endpoint,
+                message_id=str(event.id),
+                timestamp=self._now(),
+                body=event.payload,
+                content_type=event.content_type,
+            )
+        )
+        return _outcome(answer, now=self._now())
+
+
+def _outcome(answer: Answer, *, now: datetime) -> Outcome:
+    status = answer.status if isinstance(answer, Responded) else None
+    match judge(answer, now):
+        case Accepted():
+            return Succeeded(status=status)
+        case Refused(code=code, error=error):
+            return Rejected(code=code, error=error, status=status, excerpt=_excerpt(answer))
+        case TryLater(error=error, retry_after=retry_after):
+            return Failed(error=error, retry_after=retry_after, status=status, excerpt=_excerpt(answer))
+        case verdict:
+            assert_never(verdict)
+
+
+def _excerpt(answer: Answer) -> str | None:
+    """What the receiver said, for whoever asks why; bounded by the sender, and never the request's own bytes."""
+    if isinstance(answer, Responded) and answer.excerpt:
+        return answer.excerpt.decode(errors="replace")
+    return None

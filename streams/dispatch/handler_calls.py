@@ -1,0 +1,140 @@
+"""Calling handlers where they can't hurt: coroutines on a loop of their own, plain functions each in a thread.
+
+A handler may hang, block its loop, or raise anything (`SystemExit`, `CancelledError`, …). None of it reaches the agent's loop:
+whatever a handler raises comes back as a value, and the caller waits with a timeout of its own.
+
+All coroutines share one loop, because applications share clients and pools between handlers. While a coroutine blocks that
+loop, others are started on a spare one, until the first answers again. Threads are daemons: a stuck one never holds up a stop.
+"""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from time import monotonic
+from typing import cast
+
+from outbox.event import Event
+from outbox.handlers import Handler
+
+__all__ = ["Call", "HandlerCalls", "Raised"]
+
+_BLOCKED_AFTER_S = 1.0
+
+
+class Raised:
+    """What a handler raised, as a value."""
+
+    __slots__ = ("exception",)
+
+    def __init__(self, exception: BaseException) -> None:
+        self.exception = exception
+
+
+class Call:
+    """A call that was begun. `ended` resolves when the handler has really ended, not when somebody stops waiting."""
+
+    __slots__ = ("_task_loop", "ended", "task")
+
+    def __init__(self, task_loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self.ended: Future[Raised | None] = Future()
+        self.ended.set_running_or_notify_cancel()  # so that cancelling a waiter leaves it alone
+        self.task: asyncio.Task[None] | None = None
+        self._task_loop = task_loop
+
+    def cancel(self) -> None:
+        """Ask the handler to end. A thread can't be asked, and a coroutine may decline."""
+        if self._task_loop is not None:
+            self._task_loop.call_soon_threadsafe(self._cancel_task)
+
+    def _cancel_task(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+
+
+class HandlerCalls:
+    """Starts handler calls. One per worker; `close` when it stops."""
+
+    def __init__(self) -> None:
+        self._loop = _LoopThread("outbox-handlers")
+        self._spare: _LoopThread | None = None
+
+    def start(self, handler: Handler, event: Event) -> Call:
+        """Begin a call. Its `ended` gives None, or what the handler raised; it never holds an exception."""
+        if handler.is_async:
+            return self._responsive_loop().start(handler, event)
+        call = Call()
+        threading.Thread(
+            target=_run_in_thread, args=(handler, event, call), name=f"outbox-handler-{handler.name}", daemon=True
+        ).start()
+        return call
+
+    def close(self) -> None:
+        """Let the loops end. Calls that still run are abandoned."""
+        self._loop.close()
+        if self._spare is not None:
+            self._spare.close()
+
+    def _responsive_loop(self) -> "_LoopThread":
+        if not self._loop.blocked():
+            return self._loop
+        if self._spare is None:
+            self._spare = _LoopThread("outbox-handlers-spare")
+        return self._spare
+
+
+class _LoopThread:
+    """An event loop in a daemon thread, which can tell whether it answers."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._asked_at_s: float | None = None
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    def start(self, handler: Handler, event: Event) -> Call:
+        call = Call(self._loop)
+        if self._asked_at_s is None:
+            self._asked_at_s = monotonic()
+        self._loop.call_soon_threadsafe(self._begin, handler, event, call)
+        return call
+
+    def blocked(self) -> bool:
+        """Has it left what it was given untouched for too long?"""
+        asked_at_s = self._asked_at_s
+        return asked_at_s is not None and monotonic() - asked_at_s > _BLOCKED_AFTER_S
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def _begin(self, handler: Handler, event: Event, call: Call) -> None:
+        self._asked_at_s = None
+        call.task = self._loop.create_task(_run_on_loop(handler, event, call))
+        call.task.add_done_callback(lambda _: _end_unbegun(call))
+
+
+def _end_unbegun(call: Call) -> None:
+    """A task that is cancelled before its first step never runs: its end is told here."""
+    if not call.ended.done():
+        call.ended.set_result(Raised(asyncio.CancelledError("cancelled before it began")))
+
+
+async def _run_on_loop(handler: Handler, event: Event, call: Call) -> None:
+    try:
+        await cast("Callable[[Event], Awaitable[object]]", handler.function)(event)
+    except BaseException as exception:  # noqa: BLE001 - SystemExit and CancelledError too: it must not reach the loop
+        call.ended.set_result(Raised(exception))
+    else:
+        call.ended.set_result(None)
+
+
+def _run_in_thread(handler: Handler, event: Event, call: Call) -> None:
+    try:
+        handler.function(event)
+    except BaseException as exception:  # noqa: BLE001 - as above
+        call.ended.set_result(Raised(exception))
+    else:
+        call.ended.set_result(None)

@@ -1,0 +1,82 @@
+"""The endpoint feed: the compacted topic `outbox.endpoints` becomes the directory's endpoints.
+
+Loaded whole before the first event is taken, and followed from then on by a thread. A record that can't be read is logged and
+skipped: the endpoint stays as it was, and the rest flows.
+"""
+
+import asyncio
+import threading
+from collections.abc import Callable
+
+import structlog
+
+from connectors.kafka.compacted import CompactedReader
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.errors import WebhookError
+
+__all__ = ["ENDPOINTS_TOPIC", "EndpointFeed"]
+
+ENDPOINTS_TOPIC = "outbox.endpoints"
+
+_log = structlog.get_logger("streams.endpoints")
+
+_POLL_S = 0.2
+
+
+class EndpointFeed:
+    """Feeds endpoints into a directory, on the loop's thread.
+
+    Args:
+        bootstrap_servers: where Kafka is.
+        put: an endpoint was created or changed.
+        remove: the endpoint with this id was deleted.
+    """
+
+    def __init__(
+        self, bootstrap_servers: str, *, put: Callable[[Endpoint], None], remove: Callable[[str], None]
+    ) -> None:
+        self._put = put
+        self._remove = remove
+        self._stopping = threading.Event()
+        self._apply: Callable[[bytes, bytes | None], None] = self._decode
+        self._reader = CompactedReader(
+            bootstrap_servers,
+            topic=ENDPOINTS_TOPIC,
+            client_id="outbox-endpoint-feed",
+            apply=lambda key, value: self._apply(key, value),
+        )
+        self._thread = threading.Thread(target=self._follow, name="outbox-endpoint-feed", daemon=True)
+
+    async def start(self) -> None:
+        """Load all endpoints, then begin to follow."""
+        loop = asyncio.get_running_loop()
+        # Nothing else runs yet, so the load may touch the directory from its thread; a hop per record would be slow.
+        count = await loop.run_in_executor(None, self._reader.load)
+        _log.info("endpoints_loaded", records=count)
+
+        def apply_on_loop(key: bytes, value: bytes | None) -> None:
+            loop.call_soon_threadsafe(self._decode, key, value)
+
+        self._apply = apply_on_loop
+        self._thread.start()
+
+    async def stop(self) -> None:
+        """Stop following."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
+        self._reader.close()
+
+    def _follow(self) -> None:
+        while not self._stopping.is_set():
+            self._reader.follow(timeout_s=_POLL_S)
+
+    def _decode(self, key: bytes, value: bytes | None) -> None:
+        endpoint_id = key.decode(errors="replace")
+        if value is None:
+            self._remove(endpoint_id)
+            return
+        try:
+            self._put(Endpoint.from_json(value))
+        except WebhookError as error:
+            _log.error("endpoint_unreadable", endpoint=endpoint_id[:80], error=str(error))

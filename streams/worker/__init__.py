@@ -1,0 +1,1 @@
+"""The worker process: Faust agents on `outbox.events` and `outbox.redelivery`, and everything they need around them."""

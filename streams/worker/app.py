@@ -1,0 +1,112 @@
+"""The Faust app of a worker: two topics, one agent each, and Faust's own machinery turned off.
+
+The agents do three things with each record: note it in its partition's ledger, wait for room in the window, hand it to the
+dispatcher. No table, no ack, no Faust producer in the data's way (docs/adr/0002).
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import faust
+from faust.sensors.monitor import Monitor
+
+from streams.commit.consumer import settled_transport
+from streams.commit.ledger import PartitionLedger
+from streams.commit.ledgers import Ledgers
+from streams.dispatch.dispatcher import Dispatcher
+from streams.settings import Settings
+
+__all__ = ["EVENTS_TOPIC", "GROUP", "REDELIVERY_TOPIC", "new_app"]
+
+EVENTS_TOPIC = "outbox.events"
+REDELIVERY_TOPIC = "outbox.redelivery"
+GROUP = "outbox-worker"
+
+_CONGESTION_PAUSE_S = 0.05
+
+
+def new_app(settings: Settings, *, ledgers: Ledgers, dispatcher: Dispatcher) -> Any:
+    """A Faust app, not started."""
+    rebalance_limit_s = settings.rebalance_drain_limit_s
+
+    async def drain() -> None:
+        # On a stop there is more time than on a rebalance: no partition waits for us.
+        limit_s = settings.drain_limit_s if app.should_stop else rebalance_limit_s
+        await dispatcher.drain(limit_s=limit_s)
+
+    app = faust.App(
+        GROUP,
+        broker=[f"kafka://{server}" for server in settings.kafka_bootstrap_servers.split(",")],
+        autodiscover=False,
+        broker_commit_interval=settings.commit_interval_ms / 1000,
+        broker_commit_every=None,
+        broker_session_timeout=settings.session_timeout_s,
+        broker_heartbeat_interval=settings.session_timeout_s / 3,
+        # The others wait for our drain before they get their partitions: its limit and what Kafka needs to acknowledge it.
+        broker_rebalance_timeout=rebalance_limit_s + 10.0,
+        consumer_auto_offset_reset="earliest",
+        key_serializer="raw",
+        value_serializer="raw",
+        monitor=_QuietMonitor(),
+        store="memory://",
+        stream_buffer_maxsize=256,
+        stream_wait_empty=True,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        web_enabled=False,
+    )
+    transport = settled_transport(ledgers, drain=drain, resume=dispatcher.resume)
+    app.transport = transport(app.conf.broker_consumer, app)
+    _add_agent(app, EVENTS_TOPIC, ledgers, dispatcher, dispatcher.take_event)
+    _add_agent(app, REDELIVERY_TOPIC, ledgers, dispatcher, dispatcher.take_redelivery)
+    return app
+
+
+def _add_agent(
+    app: Any,
+    topic: str,
+    ledgers: Ledgers,
+    dispatcher: Dispatcher,
+    take: Callable[[Any, PartitionLedger], None],
+) -> None:
+    async def agent(stream: Any) -> None:
+        async for event in stream.noack().events():
+            message = event.message
+            ledger = ledgers.get((message.topic, message.partition))
+            if ledger is None or dispatcher.draining or message.generation_id != ledger.generation:
+                continue  # of an earlier assignment: whoever has the partition now reads it again
+            if not ledger.receive(message.offset):
+                continue
+            await _room(dispatcher, ledger)
+            if not ledger.closed and not dispatcher.draining:
+                take(message, ledger)
+
+    app.agent(app.topic(topic, key_type=bytes, value_type=bytes), name=f"agent-{topic}")(agent)
+
+
+async def _room(dispatcher: Dispatcher, ledger: PartitionLedger) -> None:
+    """Wait for room in the window, and for a commit whose metadata is not about to overflow."""
+    while dispatcher.window.full:
+        await dispatcher.window.room()
+    while ledger.congested and not ledger.closed and not dispatcher.draining:
+        await asyncio.sleep(_CONGESTION_PAUSE_S)
+
+
+class _QuietMonitor(Monitor):  # type: ignore[misc]  # faust ships no types
+    """Faust's sensor without its bookkeeping per message: nobody reads it, and it costs as much as a dispatch."""
+
+    def on_message_in(self, tp: Any, offset: int, message: Any) -> None:
+        """Not kept."""
+
+    def on_stream_event_in(self, tp: Any, offset: int, stream: Any, event: Any) -> None:
+        """Not kept."""
+
+    def on_stream_event_out(self, tp: Any, offset: int, stream: Any, event: Any, state: Any = None) -> None:
+        """Not kept."""
+
+    def on_message_out(self, tp: Any, offset: int, message: Any) -> None:
+        """Not kept."""
+
+    def track_tp_end_offset(self, tp: Any, offset: int) -> None:
+        """Not kept."""

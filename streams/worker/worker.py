@@ -1,0 +1,146 @@
+"""A worker: put together, started, stopped.
+
+Needs Kafka and nothing else (INV-10). Starts in the order of need: endpoints into memory, then the Faust app, which joins the
+group. Stops in reverse: nothing new is taken, what has begun ends or is parked within the drain limit, offsets are
+committed, connections are closed.
+"""
+
+import asyncio
+from collections.abc import Iterable
+from datetime import timedelta
+
+import structlog
+
+from connectors.kafka.errors import ProducerFatal
+from connectors.kafka.producer import AcknowledgedProducer, producer_config
+from connectors.webhook.limits import Limits
+from connectors.webhook.sender import Sender
+from outbox.handlers import Handler
+from streams.commit.ledgers import Ledgers
+from streams.dispatch.directory import Directory
+from streams.dispatch.dispatcher import Dispatcher
+from streams.dispatch.endpoint_target import EndpointTarget
+from streams.dispatch.handler_calls import HandlerCalls
+from streams.dispatch.handler_target import HandlerTarget
+from streams.dispatch.window import Window
+from streams.endpoints.feed import EndpointFeed
+from streams.errors import WorkerFailed
+from streams.log import log_attempt
+from streams.records.outcome import ErrorCode
+from streams.retry.policy import ExponentialBackoff, RetryPolicy, ScheduledBackoff
+from streams.retry.tiers import RetryTiers
+from streams.settings import Settings
+from streams.worker.app import new_app
+from streams.worker.surroundings import SystemSurroundings
+
+__all__ = ["run_worker"]
+
+_log = structlog.get_logger("streams.worker")
+
+_FLUSH_LIMIT_S = 5.0
+
+
+async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: asyncio.Event) -> None:
+    """Run until `stop` is set.
+
+    Raises:
+        WorkerFailed: it can't go on (a fatal producer error, Faust crashed). Restart the process: nothing is lost by it.
+        TopicUnreadable: the endpoints' topic is missing, or Kafka does not answer.
+    """
+    loop = asyncio.get_running_loop()
+    failed: asyncio.Future[None] = loop.create_future()
+    around = SystemSurroundings()
+
+    def fail(error: ProducerFatal) -> None:
+        if not failed.done():
+            failed.set_exception(WorkerFailed(str(error)))
+
+    producer = AcknowledgedProducer(
+        producer_config(settings.kafka_bootstrap_servers, client_id="outbox-worker"), loop=loop, on_fatal=fail
+    )
+    sender = Sender(limits=_limits(settings))
+    calls = HandlerCalls()
+    directory = _directory(settings, handlers, calls=calls, sender=sender, around=around)
+    dispatcher = Dispatcher(
+        directory=directory,
+        producer=producer,
+        tiers=RetryTiers(settings.tiers, lanes=settings.lanes),
+        window=Window(settings.window),
+        park_wait_s=settings.park_wait_s,
+        discard_unrouted=settings.unrouted == "discard",
+        observe=log_attempt,
+        surroundings=around,
+    )
+    feed = EndpointFeed(
+        settings.kafka_bootstrap_servers, put=directory.put_endpoint, remove=directory.remove_endpoint
+    )
+    app = new_app(settings, ledgers=Ledgers(), dispatcher=dispatcher)
+    try:
+        await feed.start()
+        await app.start()
+        _log.info("worker_started", handlers=directory.handler_count, endpoints=directory.endpoint_count)
+        await _until(stop, failed, app)
+    finally:
+        _log.info("worker_stopping", open_turns=dispatcher.window.open_turns)
+        await app.stop()
+        await producer.flush(timeout_s=_FLUSH_LIMIT_S)
+        await feed.stop()
+        await sender.close()
+        calls.close()
+        producer.close()
+        _log.info("worker_stopped")
+
+
+async def _until(stop: asyncio.Event, failed: "asyncio.Future[None]", app: object) -> None:
+    """Wait for the stop, or for what makes going on impossible."""
+    stopping = asyncio.ensure_future(stop.wait())
+    crashed = asyncio.ensure_future(app.wait_until_stopped())  # type: ignore[attr-defined]  # faust ships no types
+    await asyncio.wait((stopping, failed, crashed), return_when=asyncio.FIRST_COMPLETED)
+    if failed.done():
+        failed.result()
+    if crashed.done() and not stopping.done():
+        raise WorkerFailed("Faust stopped by itself; the lines above say why. The process should be restarted.")
+    stopping.cancel()
+    crashed.cancel()
+
+
+def _directory(
+    settings: Settings,
+    handlers: Iterable[Handler],
+    *,
+    calls: HandlerCalls,
+    sender: Sender,
+    around: SystemSurroundings,
+) -> Directory:
+    handler_policy = RetryPolicy(
+        max_attempts=settings.handler_max_attempts,
+        max_age=timedelta(hours=settings.handler_max_age_hours),
+        backoff=ExponentialBackoff(
+            base=timedelta(seconds=settings.handler_base_delay_s), cap=timedelta(seconds=settings.handler_max_delay_s)
+        ),
+        exhausted_code=ErrorCode.HANDLER_TEMPORARY_FAILURE,
+    )
+    endpoint_policy = RetryPolicy(
+        max_attempts=len(settings.endpoint_schedule) + 1,
+        max_age=timedelta(hours=settings.endpoint_max_age_hours),
+        backoff=ScheduledBackoff(delays=settings.endpoint_schedule),
+        exhausted_code=ErrorCode.ENDPOINT_EXHAUSTED,
+    )
+    return Directory(
+        (HandlerTarget(handler, calls=calls, policy=handler_policy) for handler in handlers),
+        new_endpoint_target=lambda endpoint_id: EndpointTarget(
+            endpoint_id,
+            sender=sender,
+            policy=endpoint_policy,
+            concurrency=settings.endpoint_concurrency,
+            now=around.now,
+        ),
+    )
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        connect=timedelta(seconds=settings.endpoint_connect_timeout_s),
+        first_byte=timedelta(seconds=settings.endpoint_first_byte_timeout_s),
+        total=timedelta(seconds=settings.endpoint_timeout_s),
+    )
