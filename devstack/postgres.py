@@ -145,11 +145,17 @@ class Postgres(Service):
             admin.execute(f"CREATE DATABASE {DATABASE} OWNER {USER}")
 
     def _url(self, database: str) -> str:
+        home = find_home(self.state)
         try:
-            password = find_home(self.state).password_file.read_text(encoding="ascii")
+            password = home.password_file.read_text(encoding="ascii")
         except OSError as error:
+            what = (
+                "has lost its password: run `outbox dev down --remove`,"
+                if home.data.exists()
+                else "was never started:"
+            )
             raise StateError(
-                f"the database of {self.state.path.parent} was never started: `outbox dev up` does"
+                f"the database of {self.state.path.parent} {what} then `outbox dev up`"
             ) from error
         return f"postgresql://{USER}:{password}@{LOOPBACK}:{self.port}/{database}"
 

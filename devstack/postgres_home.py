@@ -128,9 +128,9 @@ def abandoned_folders(root: Path | None = None) -> list[Path]:
     """The folders of ours below `/var/tmp` that no state file names any more."""
     found = []
     for folder in (root or _shared_root()).glob(f"{_PREFIX}*"):
-        with suppress(OSError):
+        with suppress(OSError, StateError):
             owner = StateFile(Path((folder / _OWNER_FILE).read_text(encoding="utf-8")) / "stack.json")
-            if folder.stat().st_uid == os.geteuid() and owner.read().postgres_folder != str(folder):
+            if folder.lstat().st_uid == os.geteuid() and owner.read().postgres_folder != str(folder):
                 found.append(folder)
     return found
 

@@ -15,7 +15,7 @@ from subprocess import Popen
 from typing import ClassVar, Literal
 
 from devstack.child import MARK_SEPARATOR, Command, end, kill_family, spawn
-from devstack.errors import StartError
+from devstack.errors import StartError, StateError
 from devstack.port import choose_ports
 from devstack.process_identity import ProcessIdentity
 from devstack.state import StateFile
@@ -89,6 +89,7 @@ class Service(ABC):
                 choose_ports(self.listeners, remembered=known.ports, rng=self._rng)
             )
         )
+        self._make_folder()
         self.prepare()
         command = self.command()
         if self.log.exists():
@@ -146,6 +147,15 @@ class Service(ABC):
     @abstractmethod
     def is_ready(self) -> bool:
         """Ask it something that only a working server answers."""
+
+    def _make_folder(self) -> None:
+        try:
+            # Ours alone: Kafka keeps the connector's configuration, and in it the database's password.
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StateError(
+                f"{self.folder} can't be made ({error.strerror}): make room or rights there"
+            ) from error
 
     def _recorded(self) -> ProcessIdentity | None:
         return self.state.read().processes.get(self.name)

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -118,15 +118,14 @@ class EmbeddedStack:
             self._state.change(lambda known: known)
             end_strays(self._state)
             ensure_jars(self._locked, cache=self._jar_cache, on_progress=tell)
-            running_before = [service for service in self.services if service.pid is not None]
             if self._lifetime is not Lifetime.DETACHED and self._guard is None:
                 self._guard = start_guard(self.state_dir, remove=self._lifetime is Lifetime.TEMPORARY)
+            new = [service for service in self.services if service.pid is None]
             try:
-                self._start_all(tell)
+                self._start_all(tell, new=new)
             except BaseException:
-                for service in reversed(self.services):
-                    if service not in running_before:
-                        service.terminate()
+                for service in reversed(new):
+                    service.terminate()
                 raise
             return self.settings
 
@@ -195,27 +194,27 @@ class EmbeddedStack:
                 f"{_LEAST_FREE_BYTES >> 20} MiB, then start again."
             )
 
-    def _start_all(self, tell: ProgressListener) -> None:
-        # Two cores' worth at a time: Connect needs Kafka to get anywhere, Postgres needs nobody.
+    def _start_all(self, tell: ProgressListener, *, new: Sequence[Service]) -> None:
+        # Two at a time: Connect needs Kafka to get anywhere, Postgres needs nobody.
         with ThreadPoolExecutor(max_workers=2) as pool:
-            chains = ([self.postgres], [self.kafka, self.connect])
-            for started in [pool.submit(self._start_chain, chain, tell) for chain in chains]:
-                started.result()
-
-    def _start_chain(self, chain: Sequence[Service], tell: ProgressListener) -> None:
-        for service in chain:
-            if service.pid is None:
-                tell(Progress(step=service.name, message="starting"))
-                service.start()
+            chains = (
+                pool.submit(_bring_up, self.postgres, tell),
+                pool.submit(self._start_kafka_and_connect, tell),
+            )
             try:
-                service.wait_ready()
-            except StartError:
-                # Someone else may have been quicker to take a port. Once more then, on others.
-                if service.pid is not None or all(is_free(port) for port in service.ports):
-                    raise
-                service.start()
-                service.wait_ready()
-            tell(Progress(step=service.name, message="ready", done=1, total=1))
+                for started in as_completed(chains):
+                    started.result()
+            except BaseException:
+                for service in new:  # or the other chain would wait for its deadline
+                    service.kill()
+                raise
+
+    def _start_kafka_and_connect(self, tell: ProgressListener) -> None:
+        known_to_connect = self.kafka.port
+        _bring_up(self.kafka, tell)
+        if self.kafka.port != known_to_connect:
+            self.connect.terminate()
+        _bring_up(self.connect, tell)
 
     def _stop_all(self) -> None:
         # Connect first: a Postgres that stops waits for those who still read its WAL.
@@ -239,6 +238,20 @@ def temporary_stack(on_progress: ProgressListener = silent) -> Iterator[Embedded
             yield stack
         finally:
             stack.remove()
+
+
+def _bring_up(service: Service, tell: ProgressListener) -> None:
+    tell(Progress(step=service.name, message="starting"))
+    service.start()
+    try:
+        service.wait_ready()
+    except StartError:
+        # Someone else may have been quicker to take a port. Once more then, on others.
+        if service.pid is not None or all(is_free(port) for port in service.ports):
+            raise
+        service.start()
+        service.wait_ready()
+    tell(Progress(step=service.name, message="ready", done=1, total=1))
 
 
 def _status(service: Service) -> ServiceStatus:

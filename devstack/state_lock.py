@@ -24,7 +24,7 @@ def exclusive(path: Path, *, wait: timedelta = timedelta(0)) -> Iterator[None]:
         StateError: the folder can't be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StateError(f"{path} can't be opened ({error.strerror}): make room or rights there") from error

@@ -4,6 +4,7 @@ Cleaned at each start, so nothing that anyone did before stands in its way. Only
 """
 
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from devstack.child import MARK_SEPARATOR, kill_family, marked_processes
@@ -19,7 +20,13 @@ def end_strays(state: StateFile) -> None:
     for mark, identity in marked_processes():
         folder = Path(mark.partition(MARK_SEPARATOR)[2])
         unrecorded = folder == state.path.parent and identity not in recorded
-        if unrecorded or not (folder / state.path.name).exists():
+        if unrecorded or _is_gone(folder / state.path.name):
             kill_family(identity)
     for abandoned in abandoned_folders():
         shutil.rmtree(abandoned, ignore_errors=True)
+
+
+def _is_gone(path: Path) -> bool:
+    with suppress(OSError):  # what we may not look at counts as there
+        return not path.exists()
+    return False

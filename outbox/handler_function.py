@@ -28,7 +28,7 @@ def check_function(function: object) -> None:
             f"A {type(function).__name__} is not callable. Register a function of one event."
         )
     label = _label(function)
-    if inspect.isclass(function):
+    if inspect.isclass(_without_partials(function)):
         raise RegistrationError(
             f"{label} is a class. Register an instance that can be called, or a function."
         )

@@ -1,7 +1,8 @@
 """The log: structured lines, one per attempt, with the glossary's names as fields.
 
-structlog writes; what libraries say through the standard library's logging goes the same way. Never a payload, a secret or a
-URL (INV-9): fields are named one by one where they are logged, and records are never logged whole.
+structlog writes; what libraries say through the standard library's logging goes the same way. Never a
+payload, a secret or a URL (INV-9): fields are named one by one where they are logged, and records are never
+logged whole.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """A process of ours: an event loop, and a clean stop on SIGTERM and SIGINT.
 
-The first signal asks for a stop, which is clean and within the drain limit. A second one ends the process at once, for whoever
-can't wait; nothing is lost by that, some deliveries may be repeated.
+The first signal asks for a stop, which is clean and within the drain limit. A second one ends the process
+at once, for whoever can't wait; nothing is lost by that, some deliveries may be repeated.
 """
 
 import asyncio

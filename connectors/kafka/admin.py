@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from confluent_kafka import KafkaException, TopicPartition
-from confluent_kafka.admin import (
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # the package has no __all__
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -88,7 +88,8 @@ class KafkaAdmin:
         """Give the time of the newest record of a partition, None when it has none."""
         where = TopicPartition(topic, partition)
         futures = self._client.list_offsets(
-            {where: OffsetSpec.max_timestamp()}, request_timeout=self._timeout_s
+            {where: OffsetSpec.max_timestamp()},  # type: ignore[no-untyped-call]
+            request_timeout=self._timeout_s,
         )
         newest_ms = self._result(futures[where]).timestamp
         return datetime.fromtimestamp(newest_ms / 1000, tz=UTC) if newest_ms >= 0 else None

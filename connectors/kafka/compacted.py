@@ -64,7 +64,9 @@ class CompactedReader:
         while left:
             messages = self._consumer.consume(_BATCH, _TIMEOUT_S)
             if not messages:
-                raise TopicUnreadable(f"topic {self._topic}: nothing came for {_TIMEOUT_S:g} s while it was loaded")
+                raise TopicUnreadable(
+                    f"topic {self._topic}: nothing came for {_TIMEOUT_S:g} s while it was loaded"
+                )
             count += sum(self._take(message) for message in messages)
             left -= {tp.partition for tp in self._positions(left) if tp.offset >= ends[tp.partition]}
         return count
@@ -82,14 +84,14 @@ class CompactedReader:
             metadata = self._consumer.list_topics(self._topic, timeout=_TIMEOUT_S).topics[self._topic]
             if metadata.error is not None or not metadata.partitions:
                 raise TopicUnreadable(f"topic {self._topic} does not exist; run `outbox setup`")
-            return {
-                number: self._watermarks(number)[1] for number in metadata.partitions
-            }
+            return {number: self._watermarks(number)[1] for number in metadata.partitions}
         except KafkaException as error:
             raise TopicUnreadable(f"topic {self._topic} can't be read: {error.args[0].str()}") from error
 
     def _watermarks(self, number: int) -> tuple[int, int]:
-        low, high = self._consumer.get_watermark_offsets(TopicPartition(self._topic, number), timeout=_TIMEOUT_S)
+        low, high = self._consumer.get_watermark_offsets(
+            TopicPartition(self._topic, number), timeout=_TIMEOUT_S
+        )
         # A topic whose records were all removed has nothing to wait for.
         return low, high if high > low else 0
 

@@ -1,9 +1,9 @@
 """Producing with acknowledgement: records go out, and a callback says when Kafka has all of them.
 
-One idempotent `confluent_kafka.Producer` a process, `acks=all`, and the partitioner that Debezium's Java producer uses, so
-that equal keys meet in equal partition numbers. A record whose delivery fails for a reason that can pass is
-produced again until it is acknowledged: what waits for it stays unsettled and uncommitted meanwhile, so nothing is lost and
-the window holds back the rest (INV-1, INV-2).
+One idempotent `confluent_kafka.Producer` a process, `acks=all`, and the partitioner that Debezium's Java
+producer uses, so that equal keys meet in equal partition numbers. A record whose delivery fails for a
+reason that can pass is produced again until it is acknowledged: what waits for it stays unsettled and
+uncommitted meanwhile, so nothing is lost and the window holds back the rest (INV-1, INV-2).
 
 Runs on the event loop's thread: librdkafka is polled from a timer while something is outstanding, which costs no thread
 hop per record and nothing at all when idle.
@@ -49,7 +49,8 @@ def producer_config(bootstrap_servers: str, *, client_id: str) -> dict[str, Any]
         "acks": "all",
         # Java's default partitioner; librdkafka's own default hashes differently, and keys would part ways.
         "partitioner": "murmur2_random",
-        # A record is never given up by the client: its delivery is unsettled until Kafka has it, however long that takes.
+        # A record is never given up by the client: its delivery is unsettled until Kafka has it, however
+        # long that takes.
         "message.timeout.ms": 0,
         "message.max.bytes": PRODUCER_MAX_MESSAGE_BYTES,
         "linger.ms": 2,
@@ -105,7 +106,10 @@ class AcknowledgedProducer:
         return not self.outstanding
 
     def close(self) -> None:
-        """Stop polling. What is still outstanding stays unacknowledged: its deliveries are unsettled, and come again."""
+        """Stop polling.
+
+        What is still outstanding stays unacknowledged: its deliveries are unsettled, and come again.
+        """
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -150,4 +154,6 @@ class AcknowledgedProducer:
 
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
-            self._loop.call_soon(self._on_fatal, ProducerFatal(f"the Kafka producer failed for good: {error.str()}"))
+            self._loop.call_soon(
+                self._on_fatal, ProducerFatal(f"the Kafka producer failed for good: {error.str()}")
+            )

@@ -104,4 +104,4 @@ def statement_errors() -> Generator[None]:
 def reason(error: psycopg.Error) -> str:
     """Return what happened, on one line and without the DETAIL."""
     text = error.diag.message_primary or str(error) or type(error).__name__
-    return " ".join(text.split()).rstrip(".")
+    return " ".join(text.split()).rstrip(".?")

@@ -7,7 +7,6 @@ checks nothing, so that a bad event ends as an answer with a reason, not as an e
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import MappingProxyType
 
 from connectors.webhook.endpoint import Endpoint
 
@@ -31,4 +30,4 @@ class Request:
     timestamp: datetime
     body: bytes = field(repr=False)
     content_type: str = "application/json"
-    headers: Mapping[str, str] = field(default=MappingProxyType({}), repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)

@@ -21,7 +21,10 @@ _PROCESSES = ("worker", "scheduler")
 
 def run(
     handlers: Annotated[
-        str, typer.Option(help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE")
+        str,
+        typer.Option(
+            help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE"
+        ),
     ] = "",
 ) -> None:
     """Run worker and scheduler together, until SIGTERM or SIGINT."""
@@ -50,4 +53,6 @@ async def _run_all(environment: dict[str, str], *, stop: asyncio.Event) -> None:
     stopping.cancel()
     failed = ended_early or [name for name, child in children.items() if child.returncode]
     if failed:
-        raise StreamsError(f"{', '.join(failed)} ended with code {children[failed[0]].returncode}; its lines above say why")
+        raise StreamsError(
+            f"{', '.join(failed)} ended with code {children[failed[0]].returncode}; its lines above say why"
+        )

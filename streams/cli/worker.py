@@ -20,7 +20,10 @@ __all__ = ["load_handlers", "worker"]
 
 def worker(
     handlers: Annotated[
-        str, typer.Option(help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE")
+        str,
+        typer.Option(
+            help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE"
+        ),
     ] = "",
 ) -> None:
     """Deliver events to handlers and webhook endpoints, until SIGTERM or SIGINT."""
@@ -46,11 +49,15 @@ def load_handlers(module: str) -> None:
         importlib.import_module(module)
     except ImportError as error:
         raise SettingsError(
-            [f"OUTBOX_HANDLERS / --handlers {module!r} can't be imported: {error}. Give a dotted module path."]
+            [
+                f"OUTBOX_HANDLERS / --handlers {module!r} can't be imported: {error}. Give a dotted module path."
+            ]
         ) from error
 
 
 def require_kafka(settings: Settings) -> None:
     """SettingsError, unless Kafka's address is set."""
     if not settings.kafka_bootstrap_servers:
-        raise SettingsError(["OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set; give host:port, several separated by commas"])
+        raise SettingsError(
+            ["OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set; give host:port, several separated by commas"]
+        )

@@ -1,11 +1,11 @@
 """Faust's consumer with our commit rule in the place of its own (docs/adr/0002).
 
-Faust's own bookkeeping can pass a message in flight (faust #606, #315, #216), so none of it is used: the agents note records
-in `Ledgers`, and every commit says exactly what the ledgers say. On a rebalance: drain, commit, forget; on an assignment:
-read offsets and metadata back, and only then let records flow.
+Faust's own bookkeeping can pass a message in flight (faust #606, #315, #216), so none of it is used: the
+agents note records in `Ledgers`, and every commit says exactly what the ledgers say. On a rebalance: drain,
+commit, forget; on an assignment: read offsets and metadata back, and only then let records flow.
 
-Faust runs the aiokafka client in a thread with a loop of its own; `_SettledThread` is the part that lives there. This module
-is the only one that knows Faust's and aiokafka's insides.
+Faust runs the aiokafka client in a thread with a loop of its own; `_SettledThread` is the part that lives
+there. This module is the only one that knows Faust's and aiokafka's insides.
 """
 
 import asyncio
@@ -43,15 +43,17 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
         try:
             await self._ensure_consumer().commit(offsets)
         except (CommitFailedError, IllegalStateError, KafkaError) as error:
-            # The partitions moved on, or the broker is away. What is not committed is delivered again by the next owner,
-            # or committed by the next try; neither is a reason to stop.
+            # The partitions moved on, or the broker is away. What is not committed is delivered again by
+            # the next owner, or committed by the next try; neither is a reason to stop.
             _log.warning("commit_refused", error=type(error).__name__, partitions=len(offsets))
             return False
         return True
 
     async def _fetch_committed(self, partitions: list[Partition]) -> dict[Partition, Commit]:
         coordinator = self._ensure_consumer()._coordinator  # noqa: SLF001 - aiokafka gives metadata nowhere else
-        found = await coordinator.fetch_committed_offsets([TopicPartition(*partition) for partition in partitions])
+        found = await coordinator.fetch_committed_offsets(
+            [TopicPartition(*partition) for partition in partitions]
+        )
         return {
             (tp.topic, tp.partition): Commit(committed.offset, committed.metadata or "")
             for tp, committed in found.items()
@@ -71,10 +73,12 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
         return _SettledThread(self, loop=self.loop, beacon=self.beacon)
 
     async def on_partitions_revoked(self, revoked: set[Any]) -> None:
-        await super().on_partitions_revoked(revoked)  # stops the flow, then calls wait_empty: drain and commit
+        """A rebalance begins: Faust stops the flow and calls `wait_empty`; then nothing is ours any more."""
+        await super().on_partitions_revoked(revoked)
         self.ledgers.revoke()
 
     async def on_partitions_assigned(self, assigned: set[Any], generation_id: int = 0) -> None:
+        """A rebalance ended: what the group committed becomes our ledgers, before any record flows."""
         partitions = [(tp.topic, tp.partition) for tp in assigned]
         committed = await self._thread.fetch_committed(partitions)
         self.ledgers.assign(

@@ -1,10 +1,11 @@
 """The ledger of one partition: which of its received offsets are settled, and so what may be committed.
 
-An offset is *received* when the agent takes its record, and *settled* when every delivery of it has its outcome acknowledged by
-Kafka. The commit is the first unsettled offset (INV-2); what is settled beyond it travels in the commit's metadata.
+An offset is *received* when the agent takes its record, and *settled* when every delivery of it has its
+outcome acknowledged by Kafka. The commit is the first unsettled offset (INV-2); what is settled beyond it
+travels in the commit's metadata.
 
-A ledger lives as long as one assignment of its partition. After a revocation it is closed: what settles late changes nothing,
-because the partition may already be somebody else's.
+A ledger lives as long as one assignment of its partition. After a revocation it is closed: what settles
+late changes nothing, because the partition may already be somebody else's.
 
 Pure, single-threaded; knows nothing of Faust or Kafka.
 """
@@ -44,9 +45,21 @@ class PartitionLedger:
     `recent` holds the deliveries of this partition that were taken lately.
     """
 
-    __slots__ = ("_known", "_known_firsts", "_last_commit", "_next", "_pending", "closed", "congested", "generation", "recent")
+    __slots__ = (
+        "_known",
+        "_known_firsts",
+        "_last_commit",
+        "_next",
+        "_pending",
+        "closed",
+        "congested",
+        "generation",
+        "recent",
+    )
 
-    def __init__(self, *, committed: int | None = None, committed_metadata: str = "", generation: int = 0) -> None:
+    def __init__(
+        self, *, committed: int | None = None, committed_metadata: str = "", generation: int = 0
+    ) -> None:
         self._next = committed
         # Received and not settled, in the order received, which is ascending: the first key is the commit.
         self._pending: dict[int, None] = {}

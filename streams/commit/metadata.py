@@ -1,7 +1,8 @@
 """The offsets settled beyond a commit, as text for Kafka's commit metadata.
 
-A hanging attempt holds the contiguous offset back; a crash would repeat everything settled behind it. So a commit carries, in
-its metadata, which offsets beyond it are settled, and whoever gets the partition next skips them (INV-8).
+A hanging attempt holds the contiguous offset back; a crash would repeat everything settled behind it. So a
+commit carries, in its metadata, which offsets beyond it are settled, and whoever gets the partition next
+skips them (INV-8).
 
 Form: `1:` and base64 of varints, alternating run lengths from the committed offset on: unsettled, settled, unsettled, …
 The broker takes at most 4,096 bytes (`offset.metadata.max.bytes`). What does not fit is left out from the far end: left

@@ -1,8 +1,9 @@
 """The deliveries taken lately, so that most duplicates die here.
 
-Debezium repeats what it had not yet flushed when it was killed, and a scheduler what it had not yet committed. A repeated record
-comes to the same partition, so to the worker that saw it first. Bounded, per partition, in memory: a help, not a
-guarantee. The guarantee is the one id that every repetition carries (INV-4), by which receivers deduplicate.
+Debezium repeats what it had not yet flushed when it was killed, and a scheduler what it had not yet
+committed. A repeated record comes to the same partition, so to the worker that saw it first. Bounded, per
+partition, in memory: a help, not a guarantee. The guarantee is the one id that every repetition carries
+(INV-4), by which receivers deduplicate.
 """
 
 from collections.abc import Hashable

@@ -1,7 +1,7 @@
 """A lane in the scheduler's hands: a small buffer of one partition, in due order.
 
-The head is the next to move. Full, it is paused at the broker; half empty, it is resumed. It lives as long as one assignment of its
-partition, and pause state dies with it (spring-kafka #2525). Pure.
+The head is the next to move. Full, it is paused at the broker; half empty, it is resumed. It lives as long
+as one assignment of its partition, and pause state dies with it (spring-kafka #2525). Pure.
 """
 
 from collections import deque

@@ -18,7 +18,10 @@ REDELIVERY_TOPIC = "outbox.redelivery"
 
 
 def due_at_ms(headers: dict[str, bytes]) -> int:
-    """When a parked record is due. One that doesn't say is due at once, and `move` buries it if nothing else is right."""
+    """When a parked record is due.
+
+    One that doesn't say is due at once, and `move` buries it if nothing else is right.
+    """
     try:
         return read_int(headers, "outbox-due-at") or 0
     except RecordMalformed:
@@ -30,7 +33,8 @@ def move(
 ) -> OutgoingRecord:
     """The record that replaces a due one.
 
-    A retry goes to the partition of its origin, so that the worker that owns a key's first attempts owns its retries too.
+    A retry goes to the partition of its origin, so that the worker that owns a key's first attempts owns
+    its retries too.
     """
     try:
         return _move(waiting, now_ms=now_ms, tiers=tiers, random=random)
@@ -45,9 +49,7 @@ def move(
         )
 
 
-def _move(
-    waiting: Waiting, *, now_ms: int, tiers: RetryTiers, random: Callable[[], float]
-) -> OutgoingRecord:
+def _move(waiting: Waiting, *, now_ms: int, tiers: RetryTiers, random: Callable[[], float]) -> OutgoingRecord:
     headers = dict(waiting.headers)
     if read_int(headers, "outbox-due-at") is None:
         raise RecordMalformed("header outbox-due-at is missing")
@@ -69,9 +71,7 @@ def _origin_partition(headers: dict[str, bytes]) -> int:
     return int(parts[1])
 
 
-def _record(
-    waiting: Waiting, headers: dict[str, bytes], *, topic: str, partition: int
-) -> OutgoingRecord:
+def _record(waiting: Waiting, headers: dict[str, bytes], *, topic: str, partition: int) -> OutgoingRecord:
     return OutgoingRecord(
         topic=topic, partition=partition, key=waiting.key, value=waiting.value, headers=list(headers.items())
     )

@@ -1,8 +1,9 @@
 """The scheduler: reads the delay tiers, holds each record until it is due, moves it on, and commits what was moved.
 
-A plain `confluent_kafka` consumer in a group of its own, in one thread. It never sleeps past a poll, so a long delay never costs
-it its membership (reactor-kafka #89); it never reads ahead more than a lane's small buffer, so its memory doesn't grow with the
-backlog (sequin #2128). An offset is committed when Kafka has acknowledged the record that replaced it.
+A plain `confluent_kafka` consumer in a group of its own, in one thread. It never sleeps past a poll, so a
+long delay never costs it its membership (reactor-kafka #89); it never reads ahead more than a lane's small
+buffer, so its memory doesn't grow with the backlog (sequin #2128). An offset is committed when Kafka has
+acknowledged the record that replaced it.
 
 Must not decide anything about a delivery: only when, by the `outbox-due-at` that the record brings.
 """
@@ -158,7 +159,8 @@ class Scheduler:
             lane.paused = True
 
     def _read_failed(self, error: KafkaError) -> None:
-        # What is not fatal heals by itself (a broker that restarts, a topic that is about to be created): librdkafka goes on.
+        # What is not fatal heals by itself (a broker that restarts, a topic that is about to be created):
+        # librdkafka goes on.
         if error.fatal():
             self._fatal = f"reading the retry tiers failed for good: {error.str()}"
         else:
@@ -222,7 +224,8 @@ class Scheduler:
         try:
             self._consumer.commit(offsets=offsets, asynchronous=asynchronous)  # type: ignore[call-overload]
         except KafkaException as exception:
-            # The lanes moved on, or the broker is away: what is not committed is moved again, and recognised as a duplicate.
+            # The lanes moved on, or the broker is away: what is not committed is moved again, and
+            # recognised as a duplicate.
             _log.warning("commit_refused", error=exception.args[0].str())
         else:
             self._ledgers.committed(commits)
@@ -247,7 +250,10 @@ class Scheduler:
         _log.info("lanes_assigned", count=len(partitions))
 
     def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
-        """The lanes go to somebody else: what was moved is committed first, what only waited here is read again there."""
+        """The lanes go to somebody else:
+
+        what was moved is committed first, what only waited here is read again there.
+        """
         self._finish_moves()
         self._commit(asynchronous=False)
         self._forget()

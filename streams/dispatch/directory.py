@@ -1,7 +1,7 @@
 """The directory: which targets want an event, and the target that a parked delivery is meant for.
 
-Handlers are fixed when the worker starts; endpoints come and go with the endpoint feed. A retried delivery always meets its
-endpoint as it is now: the same target object, updated in place.
+Handlers are fixed when the worker starts; endpoints come and go with the endpoint feed. A retried delivery
+always meets its endpoint as it is now: the same target object, updated in place.
 """
 
 from collections.abc import Callable, Iterable
@@ -80,6 +80,8 @@ class Directory:
         endpoints = [
             target
             for target in self._endpoints.values()
-            if target.endpoint is not None and target.endpoint.enabled and target.endpoint.subscribes_to(event_type)
+            if target.endpoint is not None
+            and target.endpoint.enabled
+            and target.endpoint.subscribes_to(event_type)
         ]
         return (*handlers, *endpoints)

@@ -1,8 +1,8 @@
 """The dispatcher: every received record becomes turns, every turn an attempt, every attempt a next hop.
 
-A record's offset settles when Kafka has acknowledged what came of each of its deliveries (INV-2). The dispatcher never waits
-for one target on another's account (INV-6): a slow target's waiting turns are parked in a delay tier without costing an
-attempt.
+A record's offset settles when Kafka has acknowledged what came of each of its deliveries (INV-2). The
+dispatcher never waits for one target on another's account (INV-6): a slow target's waiting turns are parked
+in a delay tier without costing an attempt.
 
 Runs on the agent's loop and nowhere else. Must not touch Postgres (INV-10), nor decide where a delivery goes: that is
 `streams.retry.policy`.
@@ -39,7 +39,8 @@ __all__ = ["Dispatcher", "Produces", "Received", "Surroundings"]
 _log = structlog.get_logger("streams.dispatch")
 
 _SWEEP_INTERVAL_S = 0.1
-#: How long a drain waits for Kafka to acknowledge what it parked. What is not acknowledged is unsettled, and comes again.
+#: How long a drain waits for Kafka to acknowledge what it parked. What is not acknowledged is unsettled,
+#: and comes again.
 _ACK_LIMIT_S = 3.0
 
 
@@ -159,7 +160,13 @@ class Dispatcher:
         except RecordMalformed as error:
             self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
             return
-        identity = (delivery.event.id, delivery.target, delivery.attempt, delivery.deferrals, delivery.replay_id)
+        identity = (
+            delivery.event.id,
+            delivery.target,
+            delivery.attempt,
+            delivery.deferrals,
+            delivery.replay_id,
+        )
         if not ledger.recent.first_time(identity):
             ledger.settle(record.offset)
             return
@@ -217,9 +224,11 @@ class Dispatcher:
             outcome = await turn.target.attempt(turn.delivery)
         except asyncio.CancelledError:
             outcome = Interrupted()
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - the agent boundary
             # A defect of ours: it must not stop the agent, and the delivery must not be lost to it.
-            _log.exception("attempt_crashed", event_id=str(turn.delivery.event.id), target=str(turn.delivery.target))
+            _log.exception(
+                "attempt_crashed", event_id=str(turn.delivery.event.id), target=str(turn.delivery.target)
+            )
             outcome = Failed(error=f"{type(error).__name__} inside the worker, see its log")
         now_s = self._around.monotonic_s()
         for next_turn in queue.finished(turn, now_s=now_s):
@@ -259,7 +268,9 @@ class Dispatcher:
         self.window.leave()
         self._drain.changed()
 
-    def _bury(self, record: Received, headers: dict[str, bytes], flight: Flight, *, code: str, error: str) -> None:
+    def _bury(
+        self, record: Received, headers: dict[str, bytes], flight: Flight, *, code: str, error: str
+    ) -> None:
         """A whole record goes to the dead letters, with its bytes; the partition moves on."""
         origin = Origin(record.topic, record.partition, record.offset)
         _log.warning("event_buried", code=code, origin=str(origin), error=error)

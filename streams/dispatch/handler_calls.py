@@ -1,10 +1,12 @@
 """Calling handlers where they can't hurt: coroutines on a loop of their own, plain functions each in a thread.
 
-A handler may hang, block its loop, or raise anything (`SystemExit`, `CancelledError`, …). None of it reaches the agent's loop:
-whatever a handler raises comes back as a value, and the caller waits with a timeout of its own.
+A handler may hang, block its loop, or raise anything (`SystemExit`, `CancelledError`, …). None of it
+reaches the agent's loop: whatever a handler raises comes back as a value, and the caller waits with a
+timeout of its own.
 
-All coroutines share one loop, because applications share clients and pools between handlers. While a coroutine blocks that
-loop, others are started on a spare one, until the first answers again. Threads are daemons: a stuck one never holds up a stop.
+All coroutines share one loop, because applications share clients and pools between handlers. While a
+coroutine blocks that loop, others are started on a spare one, until the first answers again. Threads are
+daemons: a stuck one never holds up a stop.
 """
 
 import asyncio
@@ -65,7 +67,10 @@ class HandlerCalls:
             return self._responsive_loop().start(handler, event)
         call = Call()
         threading.Thread(
-            target=_run_in_thread, args=(handler, event, call), name=f"outbox-handler-{handler.name}", daemon=True
+            target=_run_in_thread,
+            args=(handler, event, call),
+            name=f"outbox-handler-{handler.name}",
+            daemon=True,
         ).start()
         return call
 

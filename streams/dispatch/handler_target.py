@@ -1,7 +1,7 @@
 """A handler as a target: one attempt is one call, with the handler's own timeout.
 
-What an unexpected exception says may hold a payload, so only its type and place are recorded (INV-9). What `PermanentError`
-and `TemporaryError` say was written for the record, and is kept.
+What an unexpected exception says may hold a payload, so only its type and place are recorded (INV-9). What
+`PermanentError` and `TemporaryError` say was written for the record, and is kept.
 """
 
 import asyncio
@@ -35,7 +35,9 @@ class HandlerTarget:
     async def attempt(self, delivery: Delivery) -> Outcome:
         """Call the handler. A call that outlives its timeout is abandoned, and counted until it ends."""
         if self._abandoned >= self.concurrency:
-            return Deferred(reason=f"{self._abandoned} earlier calls of this handler hang beyond their timeout")
+            return Deferred(
+                reason=f"{self._abandoned} earlier calls of this handler hang beyond their timeout"
+            )
         timeout_s = self.handler.timeout.total_seconds()
         call = self._calls.start(self.handler, delivery.event)
         waiter = asyncio.wrap_future(call.ended)

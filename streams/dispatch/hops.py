@@ -42,13 +42,16 @@ def records_after(attempt: Attempt) -> list[OutgoingRecord]:
             headers = _buried(encode_delivery(delivery), code=code, error=error)
             records.append(
                 OutgoingRecord(
-                    topic=DEAD_LETTER_TOPIC, key=event.aggregate_id.encode(), value=event.payload, headers=headers
+                    topic=DEAD_LETTER_TOPIC,
+                    key=event.aggregate_id.encode(),
+                    value=event.payload,
+                    headers=headers,
                 )
             )
     return records
 
 
-def dead_record(  # noqa: PLR0913 - the parts of a record
+def dead_record(
     *,
     headers: Mapping[str, bytes],
     key: bytes | None,

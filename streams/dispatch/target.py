@@ -29,5 +29,8 @@ class Target(Protocol):
         ...
 
     async def attempt(self, delivery: Delivery) -> Outcome:
-        """Make one attempt. Failures are outcomes; the only exception that may leave is CancelledError, when cut off."""
+        """Make one attempt.
+
+        Failures are outcomes; the only exception that may leave is CancelledError, when cut off.
+        """
         ...

@@ -1,8 +1,8 @@
 """The queue of one target: at most so many attempts at once, one at a time per key, and an estimate of the wait.
 
-The estimate is what keeps one slow target from holding everybody's window (INV-6): when its queue would wait longer
-than a bound *and* its attempts are slow, its waiting turns are withdrawn and parked. A fast target under a backlog is never
-overloaded in this sense: there, back-pressure is right.
+The estimate is what keeps one slow target from holding everybody's window (INV-6): when its queue would
+wait longer than a bound *and* its attempts are slow, its waiting turns are withdrawn and parked. A fast
+target under a backlog is never overloaded in this sense: there, back-pressure is right.
 
 Pure bookkeeping; the monotonic clock's reading is passed in, in seconds.
 """

@@ -21,7 +21,8 @@ class Flight:
         self.ledger = ledger
         self.offset = offset
         self.open_turns = 0
-        #: Has any of its turns begun an attempt? Then a drain sees it through; otherwise the next owner starts it afresh.
+        #: Has any of its turns begun an attempt? Then a drain sees it through; otherwise the next owner
+        #: starts it afresh.
         self.started = False
 
 

@@ -1,7 +1,8 @@
 """The target of a parked delivery that this worker doesn't know (any more).
 
-An endpoint that is gone was deleted: its deliveries are cancelled (formance #159 looped them for ever). A handler that is
-gone is a deployment's doing, and an operator's matter: its deliveries become dead letters, to be redriven when it is back.
+An endpoint that is gone was deleted: its deliveries are cancelled (formance #159 looped them for ever). A
+handler that is gone is a deployment's doing, and an operator's matter: its deliveries become dead letters,
+to be redriven when it is back.
 """
 
 from dataclasses import dataclass
@@ -35,4 +36,6 @@ class UnknownTarget:
         name = delivery.target.name
         if self.name.kind == "endpoint":
             return Cancelled(reason=f"endpoint {name} was deleted")
-        return Rejected(code=ErrorCode.HANDLER_NOT_REGISTERED, error=f"this worker has no handler named {name}")
+        return Rejected(
+            code=ErrorCode.HANDLER_NOT_REGISTERED, error=f"this worker has no handler named {name}"
+        )

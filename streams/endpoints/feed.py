@@ -1,7 +1,7 @@
 """The endpoint feed: the compacted topic `outbox.endpoints` becomes the directory's endpoints.
 
-Loaded whole before the first event is taken, and followed from then on by a thread. A record that can't be read is logged and
-skipped: the endpoint stays as it was, and the rest flows.
+Loaded whole before the first event is taken, and followed from then on by a thread. A record that can't be
+read is logged and skipped: the endpoint stays as it was, and the rest flows.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class EndpointFeed:
             bootstrap_servers,
             topic=ENDPOINTS_TOPIC,
             client_id="outbox-endpoint-feed",
-            apply=lambda key, value: self._apply(key, value),
+            apply=lambda key, value: self._apply(key, value),  # noqa: PLW0108 - it changes after the load
         )
         self._thread = threading.Thread(target=self._follow, name="outbox-endpoint-feed", daemon=True)
 

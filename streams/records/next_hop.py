@@ -16,8 +16,8 @@ class Done:
 class Retry:
     """The delivery waits in a delay lane.
 
-    `due_at_ms` is when the scheduler moves it on; `not_before_ms`, when set, is later than any single lane holds, and the
-    scheduler gives it further laps until then. Both are epoch milliseconds.
+    `due_at_ms` is when the scheduler moves it on; `not_before_ms`, when set, is later than any single lane
+    holds, and the scheduler gives it further laps until then. Both are epoch milliseconds.
     """
 
     delivery: Delivery

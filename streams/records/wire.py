@@ -77,7 +77,7 @@ def decode_delivery(headers: dict[str, bytes], *, key: bytes | None, value: byte
             origin=Origin(topic, int(partition), int(offset)),
             attempt=_count(headers, "outbox-attempt", least=1),
             deferrals=_count(headers, "outbox-deferrals", least=0)
-            if b"" != headers.get("outbox-deferrals", b"")
+            if headers.get("outbox-deferrals", b"") != b""
             else 0,
             first_failed_at_ms=read_int(headers, "outbox-first-failed-at"),
             replay_id=replay_id.decode() if replay_id is not None else None,
@@ -121,7 +121,8 @@ def read_int(headers: dict[str, bytes], name: str) -> int | None:
     raw = headers.get(name)
     if raw is None:
         return None
-    # int() takes signs, spaces and underscores; the wire has plain digits, and no number here is longer than a timestamp.
+    # int() takes signs, spaces and underscores; the wire has plain digits, and no number here is longer
+    # than a timestamp.
     if not raw.isdigit() or len(raw) > 18:  # noqa: PLR2004
         raise RecordMalformed(f"header {name} is {raw[:40]!r}, not a whole number")
     return int(raw)

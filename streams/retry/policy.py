@@ -1,7 +1,7 @@
 """The retry policy: from a delivery and its outcome to the next hop. Pure; the one place where this is decided.
 
-Two budgets, attempts and age, whichever ends first. An answered or interrupted attempt costs one attempt; a deferral costs
-none, and only age ends it (convoy #676, #1927).
+Two budgets, attempts and age, whichever ends first. An answered or interrupted attempt costs one attempt; a
+deferral costs none, and only age ends it (convoy #676, #1927).
 """
 
 from collections.abc import Callable
@@ -64,7 +64,7 @@ class RetryPolicy:
     exhausted_code: str
 
 
-def decide(  # noqa: PLR0913 - each is one independent fact; a bag of them would only hide that
+def decide(
     delivery: Delivery,
     outcome: Outcome,
     *,
@@ -93,7 +93,7 @@ def decide(  # noqa: PLR0913 - each is one independent fact; a bag of them would
             assert_never(outcome)
 
 
-def _retry(  # noqa: PLR0913 - as decide
+def _retry(
     delivery: Delivery,
     error: str,
     *,
@@ -118,7 +118,7 @@ def _retry(  # noqa: PLR0913 - as decide
     return _park(tried, wait, error, policy=policy)
 
 
-def _defer(  # noqa: PLR0913 - as decide
+def _defer(
     delivery: Delivery,
     reason: str,
     *,

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from connectors.kafka.admin import Cluster, KafkaAdmin
+from connectors.kafka.topics import Topic
 from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME, connector_config
 from connectors.kafka_connect.status import ConnectorStatus
-from connectors.kafka.topics import Topic
 from connectors.postgres.replication import Replication, read_replication
 from connectors.postgres.schema import pending
 from streams.settings import Settings

@@ -14,6 +14,7 @@ from typing import assert_never
 from connectors.kafka.admin import KafkaAdmin
 from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
+from connectors.kafka_connect.status import State
 from connectors.postgres.replication import create_slot, read_replication
 from connectors.postgres.schema import migrate
 from streams.errors import SetupError
@@ -34,6 +35,7 @@ from streams.setup.steps import (
 __all__ = ["run_setup"]
 
 _LOOK_AGAIN_S = 0.2
+_STOPPED_WITHIN = timedelta(seconds=30)
 
 
 async def run_setup(
@@ -106,6 +108,7 @@ class _Shell:
     async def _create(self, name: str) -> None:
         """Create it stopped first: positions outlive a deleted connector, and would be those of an older slot."""
         await self.connect.create_stopped(name, self.wants.connector)
+        await self._until_stopped(name)
         if await self.connect.offsets(name):
             await self.connect.forget_offsets(name)
         await self.connect.resume(name)
@@ -118,6 +121,21 @@ class _Shell:
         await self.connect.put_config(name, self.wants.connector)
         if forget_position:
             await self.connect.resume(name)
+
+    async def _until_stopped(self, name: str) -> None:
+        """Wait until no task is left: only then does Connect let positions go."""
+        try:
+            async with asyncio.timeout(_STOPPED_WITHIN.total_seconds()):
+                while True:
+                    status = await self.connect.status(name)
+                    if status is not None and status.state is State.STOPPED and not status.tasks:
+                        return
+                    await asyncio.sleep(_LOOK_AGAIN_S)
+        except TimeoutError as error:
+            raise SetupError(
+                f"the connector {name} does not stop within {_STOPPED_WITHIN.total_seconds():g} s;"
+                " see the log of Kafka Connect, and run setup again"
+            ) from error
 
     async def wait_until_streaming(self, limit: timedelta) -> None:
         """Wait until the task runs and reads from the slot.

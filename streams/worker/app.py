@@ -1,7 +1,7 @@
 """The Faust app of a worker: two topics, one agent each, and Faust's own machinery turned off.
 
-The agents do three things with each record: note it in its partition's ledger, wait for room in the window, hand it to the
-dispatcher. No table, no ack, no Faust producer in the data's way (docs/adr/0002).
+The agents do three things with each record: note it in its partition's ledger, wait for room in the window,
+hand it to the dispatcher. No table, no ack, no Faust producer in the data's way (docs/adr/0002).
 """
 
 import asyncio
@@ -43,7 +43,8 @@ def new_app(settings: Settings, *, ledgers: Ledgers, dispatcher: Dispatcher) -> 
         broker_commit_every=None,
         broker_session_timeout=settings.session_timeout_s,
         broker_heartbeat_interval=settings.session_timeout_s / 3,
-        # The others wait for our drain before they get their partitions: its limit and what Kafka needs to acknowledge it.
+        # The others wait for our drain before they get their partitions: its limit and what Kafka needs to
+        # acknowledge it.
         broker_rebalance_timeout=rebalance_limit_s + 10.0,
         consumer_auto_offset_reset="earliest",
         key_serializer="raw",
@@ -89,7 +90,7 @@ async def _room(dispatcher: Dispatcher, ledger: PartitionLedger) -> None:
     """Wait for room in the window, and for a commit whose metadata is not about to overflow."""
     while dispatcher.window.full:
         await dispatcher.window.room()
-    while ledger.congested and not ledger.closed and not dispatcher.draining:
+    while ledger.congested and not ledger.closed and not dispatcher.draining:  # noqa: ASYNC110 - a commit ends it
         await asyncio.sleep(_CONGESTION_PAUSE_S)
 
 

@@ -1,8 +1,8 @@
 """A worker: put together, started, stopped.
 
-Needs Kafka and nothing else (INV-10). Starts in the order of need: endpoints into memory, then the Faust app, which joins the
-group. Stops in reverse: nothing new is taken, what has begun ends or is parked within the drain limit, offsets are
-committed, connections are closed.
+Needs Kafka and nothing else (INV-10). Starts in the order of need: endpoints into memory, then the Faust
+app, which joins the group. Stops in reverse: nothing new is taken, what has begun ends or is parked within
+the drain limit, offsets are committed, connections are closed.
 """
 
 import asyncio
@@ -44,7 +44,8 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     """Run until `stop` is set.
 
     Raises:
-        WorkerFailed: it can't go on (a fatal producer error, Faust crashed). Restart the process: nothing is lost by it.
+        WorkerFailed: it can't go on (a fatal producer error, Faust crashed). Restart the process: nothing
+            is lost by it.
         TopicUnreadable: the endpoints' topic is missing, or Kafka does not answer.
     """
     loop = asyncio.get_running_loop()
@@ -99,7 +100,9 @@ async def _until(stop: asyncio.Event, failed: "asyncio.Future[None]", app: objec
     if failed.done():
         failed.result()
     if crashed.done() and not stopping.done():
-        raise WorkerFailed("Faust stopped by itself; the lines above say why. The process should be restarted.")
+        raise WorkerFailed(
+            "Faust stopped by itself; the lines above say why. The process should be restarted."
+        )
     stopping.cancel()
     crashed.cancel()
 
@@ -116,7 +119,8 @@ def _directory(
         max_attempts=settings.handler_max_attempts,
         max_age=timedelta(hours=settings.handler_max_age_hours),
         backoff=ExponentialBackoff(
-            base=timedelta(seconds=settings.handler_base_delay_s), cap=timedelta(seconds=settings.handler_max_delay_s)
+            base=timedelta(seconds=settings.handler_base_delay_s),
+            cap=timedelta(seconds=settings.handler_max_delay_s),
         ),
         exhausted_code=ErrorCode.HANDLER_TEMPORARY_FAILURE,
     )

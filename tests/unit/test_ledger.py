@@ -51,7 +51,10 @@ def test_knowledge_beyond_the_last_received_offset_survives_a_second_hand_over()
 
 
 def test_holes_in_the_log_do_not_hold_the_commit() -> None:
-    """Faust #606: an offset that never arrives (compaction, transaction markers) is not waited for, nor passed early."""
+    """Faust #606:
+
+    an offset that never arrives (compaction, transaction markers) is not waited for, nor passed early.
+    """
     ledger = PartitionLedger(committed=None)
     _received(ledger, 5, 9, 40)
     ledger.settle(5)
@@ -139,7 +142,7 @@ def test_unreadable_metadata_means_nothing_known(text: str) -> None:
 def test_metadata_that_would_overflow_keeps_the_nearest_runs_and_asks_for_back_pressure() -> None:
     """The broker's limit is never passed; what is left out is the far end, and the agent is told to hold back."""
     ledger = PartitionLedger(committed=0)
-    _received(ledger, *range(0, 20_000))
+    _received(ledger, *range(20_000))
     for offset in range(1, 20_000, 2):
         ledger.settle(offset)
     commit = ledger.commit()
