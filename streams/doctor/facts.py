@@ -1,0 +1,129 @@
+"""The doctor's look: Postgres, Kafka, Kafka Connect and the clocks. Changes nothing.
+
+Place in the data's way: beside it, from the outside. What can't be reached is a fact like any other: the rest
+is looked at all the same, because in a bad hour the half that answers is what there is.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from connectors.kafka.admin import Cluster, KafkaAdmin
+from connectors.kafka.errors import KafkaEdgeError
+from connectors.kafka_connect.client import ConnectClient
+from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
+from connectors.kafka_connect.errors import ConnectEdgeError
+from connectors.kafka_connect.status import ConnectorStatus
+from connectors.postgres.errors import PostgresError
+from connectors.postgres.replication import Replication, read_replication
+from connectors.postgres.schema import pending
+from streams.settings import Settings
+from streams.setup.facts import Wanted, wanted
+from streams.setup.topics import HEARTBEAT
+
+__all__ = ["ConnectFacts", "DatabaseFacts", "Facts", "KafkaFacts", "Unreachable", "gather"]
+
+_ANSWER_WITHIN = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreachable:
+    """Something that gave no answer, in the words of its connector."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseFacts:
+    """Postgres; `clock_ahead` is how far its clock is before ours, known to within `round_trip`."""
+
+    pending: tuple[str, ...]
+    replication: Replication
+    clock_ahead: timedelta
+    round_trip: timedelta
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaFacts:
+    """Kafka; `heartbeat_age` is None when there never was a heartbeat."""
+
+    cluster: Cluster
+    heartbeat_age: timedelta | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectFacts:
+    """Kafka Connect; `stored_lsn` is the newest position in the WAL that it keeps for the connector."""
+
+    plugins: frozenset[str]
+    config: Mapping[str, str] | None
+    status: ConnectorStatus | None
+    stored_lsn: int | None
+
+    def __repr__(self) -> str:
+        """Keep the connector's password out of tracebacks."""
+        return f"ConnectFacts(status={self.status!r}, stored_lsn={self.stored_lsn})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything the checks look at."""
+
+    settings: Settings
+    wants: Wanted
+    database: DatabaseFacts | Unreachable
+    kafka: KafkaFacts | Unreachable
+    connect: ConnectFacts | Unreachable
+
+
+async def gather(settings: Settings) -> Facts:
+    """Look at everything at once."""
+    database, kafka, connect = await asyncio.gather(
+        asyncio.to_thread(_database, settings), asyncio.to_thread(_kafka, settings), _connect(settings)
+    )
+    return Facts(settings=settings, wants=wanted(settings), database=database, kafka=kafka, connect=connect)
+
+
+def _database(settings: Settings) -> DatabaseFacts | Unreachable:
+    url = settings.database_url.get_secret_value()
+    try:
+        migrations = pending(url)
+        asked_at = datetime.now(UTC)
+        replication = read_replication(url, slot=SLOT_NAME, publication=PUBLICATION_NAME)
+        answered_at = datetime.now(UTC)
+    except PostgresError as error:
+        return Unreachable(reason=str(error))
+    round_trip = answered_at - asked_at
+    return DatabaseFacts(
+        pending=migrations,
+        replication=replication,
+        clock_ahead=replication.clock - (asked_at + round_trip / 2),
+        round_trip=round_trip,
+    )
+
+
+def _kafka(settings: Settings) -> KafkaFacts | Unreachable:
+    admin = KafkaAdmin(settings.kafka_bootstrap_servers, timeout=_ANSWER_WITHIN)
+    try:
+        names = [topic.name for topic in wanted(settings).topics]
+        cluster = admin.cluster(with_config_of=names)
+        newest = admin.newest_timestamp(HEARTBEAT) if HEARTBEAT in cluster.topics else None
+    except KafkaEdgeError as error:
+        return Unreachable(reason=str(error))
+    age = None if newest is None else datetime.now(UTC) - newest
+    return KafkaFacts(cluster=cluster, heartbeat_age=age)
+
+
+async def _connect(settings: Settings) -> ConnectFacts | Unreachable:
+    try:
+        async with ConnectClient(settings.connect_url, timeout=_ANSWER_WITHIN) as connect:
+            offsets = await connect.offsets(CONNECTOR_NAME)
+            return ConnectFacts(
+                plugins=await connect.plugins(),
+                config=await connect.config(CONNECTOR_NAME),
+                status=await connect.status(CONNECTOR_NAME),
+                stored_lsn=max((int(offset["lsn"]) for offset in offsets if offset.get("lsn")), default=None),
+            )
+    except ConnectEdgeError as error:
+        return Unreachable(reason=str(error))
