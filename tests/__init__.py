@@ -1,0 +1,1 @@
+"""The tests, by what they need: nothing (unit), one service (integration), everything (acceptance, faults)."""

@@ -1,0 +1,1 @@
+"""Tests against one real service or real sockets."""
