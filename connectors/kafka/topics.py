@@ -51,10 +51,10 @@ class CreateTopic:
 
     def __str__(self) -> str:
         """Say what will change."""
-        config = "".join(f" {key}={value}" for key, value in sorted(self.topic.config.items()))
+        topic = self.topic
         return (
-            f"create topic {self.topic.name}: {self.topic.partitions} partitions,"
-            f" replication {self.topic.replication_factor}{config}"
+            f"create topic {topic.name}: {topic.partitions} partitions, replication {topic.replication_factor}"
+            f"{_kept(topic.config)}"
         )
 
 
@@ -133,3 +133,11 @@ def _changes(topic: Topic, found: ExistingTopic) -> Iterable[TopicChange]:
     after = {key: value for key, value in topic.config.items() if found.config.get(key) != value}
     if after:
         yield ChangeConfig(name=topic.name, before={key: found.config.get(key) for key in after}, after=after)
+
+
+def _kept(config: Mapping[str, str]) -> str:
+    """Say how long records stay, for people."""
+    if config.get("cleanup.policy") == "compact":
+        return ", compacted"
+    kept_ms = config.get("retention.ms")
+    return "" if kept_ms is None else f", kept {int(kept_ms) / 3_600_000:g} h"

@@ -64,7 +64,7 @@ class ConnectClient:
         """Let Connect check a configuration, and that the database can be reached; empty when all is well."""
         plugin = config["connector.class"]
         answer = await self._request("PUT", f"/connector-plugins/{plugin}/config/validate", body=config)
-        values = (entry["value"] for entry in answer["configs"])
+        values = (entry["value"] for entry in answer["configs"] if entry["value"])
         return tuple(f"{value['name']}: {error}" for value in values for error in value["errors"] or ())
 
     async def config(self, name: str) -> Mapping[str, str] | None:
@@ -137,7 +137,8 @@ class ConnectClient:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = aiohttp.ClientSession()
+            # Connect answers a PUT or POST without a body with 415, unless it says that it would be JSON.
+            self._session = aiohttp.ClientSession(headers={"Content-Type": "application/json"})
         return self._session
 
 

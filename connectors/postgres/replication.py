@@ -103,7 +103,7 @@ wal_status,
        end) l(here)
  where slot_name = %s
 """
-_ROWS: LiteralString = "select count(*) as rows from (select from outbox.outbox limit %s) as some"
+_ROWS: LiteralString = "select count(*) as rows from (select from outbox.outbox limit %s) as first_rows"
 
 
 class SlotRefusedError(PostgresError):

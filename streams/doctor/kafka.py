@@ -38,6 +38,8 @@ def _checked(facts: Facts, kafka: KafkaFacts) -> Iterator[Finding]:
     wanted = facts.wants.topics
     there = [(topic, topics[topic.name]) for topic in wanted if topic.name in topics]
     yield _missing(wanted, topics)
+    if not there:
+        return
     for name, findings in (
         ("partitions", [*_parity(facts, topics)]),
         ("retry-topics", [*_strangers(wanted, topics)]),
