@@ -250,9 +250,9 @@ class Scheduler:
         _log.info("lanes_assigned", count=len(partitions))
 
     def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
-        """The lanes go to somebody else:
+        """The lanes go to somebody else.
 
-        what was moved is committed first, what only waited here is read again there.
+        What was moved is committed first, what only waited here is read again there.
         """
         self._finish_moves()
         self._commit(asynchronous=False)

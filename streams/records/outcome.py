@@ -59,9 +59,9 @@ class Interrupted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deferred:
-    """No attempt was made:
+    """No attempt was made.
 
-    the target is too busy, or the worker is stopping. It waits in a tier and costs no attempt.
+    The target is too busy, or the worker is stopping. It waits in a tier and costs no attempt.
     """
 
     reason: str

@@ -51,9 +51,9 @@ def test_knowledge_beyond_the_last_received_offset_survives_a_second_hand_over()
 
 
 def test_holes_in_the_log_do_not_hold_the_commit() -> None:
-    """Faust #606:
+    """Faust #606.
 
-    an offset that never arrives (compaction, transaction markers) is not waited for, nor passed early.
+    An offset that never arrives (compaction, transaction markers) is not waited for, nor passed early.
     """
     ledger = PartitionLedger(committed=None)
     _received(ledger, 5, 9, 40)
