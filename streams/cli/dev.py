@@ -1,0 +1,142 @@
+"""`outbox dev`: the embedded stack by hand. `up` leaves it running; `env` lets any other program use it.
+
+Imports devstack only when a command runs: who installed the processor without the `devstack` extra still has `outbox`.
+"""
+
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from devstack.stack import EmbeddedStack, ServiceStatus
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="dev",
+    help="The embedded local stack: Postgres, Kafka and Kafka Connect, on loopback only.",
+    no_args_is_help=True,
+)
+
+StateDir = Annotated[
+    Path,
+    typer.Option("--state-dir", help="The folder that keeps it.", envvar="OUTBOX_STATE_DIR", metavar="DIR"),
+]
+_DEFAULT = Path(".outbox")
+
+
+@app.command()
+def up(state_dir: StateDir = _DEFAULT) -> None:
+    """Start the stack and leave it running. Starts again what died; does no harm when all of it runs."""
+    with _stack(state_dir) as stack:
+        from streams.cli.stack_progress import shown_on  # noqa: PLC0415 - needs the devstack extra
+
+        console = Console()
+        if all(service.state == "running" for service in stack.status()):
+            console.print("The stack is already up.")
+        else:
+            with shown_on(console) as listener:
+                stack.start(listener)
+        _draw(console, stack.status())
+        console.print(
+            'Use it: eval "$(outbox dev env)"    Stop it: outbox dev down', markup=False, highlight=False
+        )
+
+
+@app.command()
+def down(
+    state_dir: StateDir = _DEFAULT,
+    remove: Annotated[bool, typer.Option("--remove", help="Delete all that it stored, too.")] = False,
+) -> None:
+    """Stop the stack. What it stored stays, unless --remove is given."""
+    with _stack(state_dir) as stack:
+        if remove:
+            stack.remove()
+        else:
+            stack.stop()
+        Console().print(
+            "The stack is down, and what it stored is deleted." if remove else "The stack is down."
+        )
+
+
+@app.command()
+def status(
+    state_dir: StateDir = _DEFAULT,
+    as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
+) -> None:
+    """Say how each service is. Exit code 1 unless all of them run."""
+    with _stack(state_dir) as stack:
+        services = stack.status()
+        if as_json:
+            typer.echo(orjson.dumps([_as_dict(service) for service in services], option=orjson.OPT_INDENT_2))
+        else:
+            _draw(Console(), services)
+        if any(service.state != "running" for service in services):
+            raise typer.Exit(1)
+
+
+@app.command()
+def env(state_dir: StateDir = _DEFAULT) -> None:
+    """Print the shell exports that make other programs use this stack. The database URL holds its password."""
+    with _stack(state_dir) as stack:
+        for name, value in stack.settings.as_env().items():
+            typer.echo(f"export {name}={shlex.quote(value)}")
+
+
+@contextmanager
+def _stack(state_dir: Path) -> Iterator["EmbeddedStack"]:
+    try:
+        from devstack.errors import DevstackError  # noqa: PLC0415 - needs the devstack extra
+        from devstack.stack import EmbeddedStack, Lifetime  # noqa: PLC0415 - needs the devstack extra
+    except ModuleNotFoundError as error:
+        _fail(f"the embedded stack needs {error.name}: install outbox-streams with the extra `devstack`")
+    try:
+        yield EmbeddedStack(state_dir, lifetime=Lifetime.DETACHED)
+    except DevstackError as error:
+        _fail(str(error))
+
+
+def _fail(message: str) -> NoReturn:
+    Console(stderr=True).print(f"outbox: {message}", markup=False, highlight=False, soft_wrap=True)
+    raise typer.Exit(1)
+
+
+def _draw(console: Console, services: "tuple[ServiceStatus, ...]") -> None:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    for column in ("service", "state", "address", "pid", "log"):
+        table.add_column(column, overflow="fold")
+    styles = {"running": "green", "dead": "bold red", "stopped": "dim"}
+    for service in services:
+        style = styles[service.state]
+        address = f"127.0.0.1:{service.port}" if service.port else ""
+        state = f"[{style}]{service.state}[/{style}]"
+        table.add_row(service.name, state, address, str(service.pid or ""), _seen_from_here(service.log))
+    console.print(table)
+    for service in services:
+        if service.state == "dead":
+            log = _seen_from_here(service.log)
+            line = f"{service.name} died. Its log says why: {log}. `outbox dev up` starts it again."
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _seen_from_here(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _as_dict(service: "ServiceStatus") -> dict[str, object]:
+    return {
+        "service": service.name,
+        "state": service.state,
+        "pid": service.pid,
+        "host": "127.0.0.1",
+        "port": service.port,
+        "log": str(service.log),
+    }
