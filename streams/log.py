@@ -52,7 +52,7 @@ def configure_log(*, form: Literal["console", "json"], level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(number)
     # They describe their own insides at "info", and Faust a rebalance in a dozen lines; ours say what matters.
-    for chatty in ("aiokafka", "faust", "mode"):
+    for chatty in ("abc", "aiokafka", "faust", "mode", "streams.commit.consumer", "streams.worker.app"):
         logging.getLogger(chatty).setLevel(max(number, logging.WARNING))
 
 

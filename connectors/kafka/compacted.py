@@ -5,6 +5,7 @@ No consumer group and no commits: every reader reads everything, from the beginn
 
 import logging
 from collections.abc import Callable
+from time import monotonic
 from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
@@ -16,6 +17,7 @@ __all__ = ["CompactedReader"]
 _log = logging.getLogger("connectors.kafka.compacted")
 
 _TIMEOUT_S = 10.0
+_POLL_S = 0.05
 _BATCH = 1000
 
 
@@ -61,9 +63,13 @@ class CompactedReader:
         self._consumer.assign([TopicPartition(self._topic, number, OFFSET_BEGINNING) for number in ends])
         left = {number for number, end in ends.items() if end > 0}
         count = 0
+        silent_since_s = monotonic()
         while left:
-            messages = self._consumer.consume(_BATCH, _TIMEOUT_S)
-            if not messages:
+            # A batch is waited for as a whole, so the wait is short, and the silence is measured apart.
+            messages = self._consumer.consume(_BATCH, _POLL_S)
+            if messages:
+                silent_since_s = monotonic()
+            elif monotonic() - silent_since_s > _TIMEOUT_S:
                 raise TopicUnreadable(
                     f"topic {self._topic}: nothing came for {_TIMEOUT_S:g} s while it was loaded"
                 )
