@@ -3,6 +3,8 @@
 import asyncio
 from datetime import timedelta
 
+from connectors.kafka_connect.client import ConnectClient
+from connectors.kafka_connect.watch import ConnectorWatch
 from streams.delay.scheduler import Scheduler
 from streams.retry.tiers import RetryTiers
 from streams.settings import Settings
@@ -12,7 +14,7 @@ __all__ = ["run_scheduler"]
 
 
 async def run_scheduler(settings: Settings, *, stop: asyncio.Event) -> None:
-    """Run until `stop` is set.
+    """Run until `stop` is set. The connector is watched where `connect_url` says where Kafka Connect is.
 
     Raises:
         SchedulerFailed: it can't go on; restart the process.
@@ -24,4 +26,16 @@ async def run_scheduler(settings: Settings, *, stop: asyncio.Event) -> None:
         commit_interval_s=timedelta(milliseconds=settings.commit_interval_ms).total_seconds(),
         clock=SystemSurroundings(),
     )
-    await asyncio.get_running_loop().run_in_executor(None, scheduler.run, stop.is_set)
+    moving = asyncio.get_running_loop().run_in_executor(None, scheduler.run, stop.is_set)
+    watching = asyncio.ensure_future(_watch(settings.connect_url, stop)) if settings.connect_url else None
+    try:
+        await moving
+    finally:
+        if watching is not None:
+            watching.cancel()
+            await asyncio.wait((watching,))
+
+
+async def _watch(connect_url: str, stop: asyncio.Event) -> None:
+    async with ConnectClient(connect_url) as connect:
+        await ConnectorWatch(connect=connect).run(stop)
