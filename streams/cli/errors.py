@@ -9,9 +9,13 @@ from rich.console import Console
 from connectors.kafka.errors import KafkaEdgeError
 from connectors.kafka_connect.errors import ConnectEdgeError
 from connectors.postgres.errors import PostgresError
+from connectors.webhook.errors import WebhookError
+from outbox import OutboxError
 from streams.errors import StreamsError
 
 __all__ = ["said_plainly"]
+
+_FOR_PEOPLE = (StreamsError, KafkaEdgeError, ConnectEdgeError, PostgresError, WebhookError, OutboxError)
 
 
 @contextmanager
@@ -19,6 +23,6 @@ def said_plainly() -> Iterator[None]:
     """Turn the errors that are meant for people into a text and exit code 1; let defects be seen."""
     try:
         yield
-    except (StreamsError, KafkaEdgeError, ConnectEdgeError, PostgresError) as error:
+    except _FOR_PEOPLE as error:
         Console(stderr=True, highlight=False).print(f"outbox: {error}", markup=False, soft_wrap=True)
         raise typer.Exit(1) from error

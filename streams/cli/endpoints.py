@@ -1,0 +1,192 @@
+"""`outbox endpoints`: the receivers of webhooks, by hand.
+
+Every change reaches the workers through the outbox, as events do. A secret is shown once, when it was made
+here, and never again: what was lost is replaced (`update --new-secret`), with the old one signing too until
+`--retire-secrets`.
+"""
+
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from connectors.postgres.connection import connect
+from connectors.postgres.endpoints import EndpointStore, new_endpoint_id
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.secret import Secret
+from outbox import EventFilter
+from streams.cli.errors import said_plainly
+from streams.cli.source import read_source
+from streams.settings import load_settings
+
+__all__ = ["app"]
+
+app = typer.Typer(name="endpoints", help="The receivers of webhooks.", no_args_is_help=True)
+
+_EVENTS_HELP = "The event types it wants: order.created, order.* or *. Repeatable, or separated by commas."
+_KEY_HELP = (
+    "Its signing secret; a text as argument is seen by all users of the machine, so rather @FILE or -."
+)
+
+EndpointId = Annotated[str, typer.Argument(metavar="ID", help="The endpoint, ep_….")]
+SecretSource = Annotated[str | None, typer.Option(metavar="whsec_…|@FILE|-", help=_KEY_HELP)]
+AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
+
+
+@app.command()
+def add(
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where to post the events to.")],
+    *,
+    events: Annotated[list[str], typer.Option(metavar="FILTER", help=_EVENTS_HELP)],
+    secret: SecretSource = None,
+    description: Annotated[str, typer.Option(help="For people; shown in lists.")] = "",
+    disabled: Annotated[bool, typer.Option("--disabled", help="Send nothing to it yet.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add an endpoint. Without --secret one is made, and shown this once."""
+    given = None if secret is None else _secret_text(secret)
+    with said_plainly():
+        key = Secret.generate() if given is None else Secret.parse(given)
+        endpoint = Endpoint(
+            id=new_endpoint_id(),
+            url=url,
+            event_types=_filters(events),
+            secrets=(key,),
+            enabled=not disabled,
+            description=description,
+            created_at=datetime.now(UTC),
+        )
+        with _store() as store:
+            store.add(endpoint)
+    _show(endpoint, made=key if given is None else None, as_json=as_json)
+
+
+@app.command("list")
+def list_endpoints(*, as_json: AsJson = False) -> None:
+    """List all endpoints, oldest first."""
+    with said_plainly(), _store() as store:
+        endpoints = store.list()
+    if as_json:
+        _print_json([_shown(endpoint) for endpoint in endpoints])
+        return
+    _print_table(endpoints)
+
+
+@app.command()
+def show(endpoint_id: EndpointId, *, as_json: AsJson = False) -> None:
+    """Show one endpoint, without its secrets."""
+    with said_plainly(), _store() as store:
+        endpoint = store.get(endpoint_id)
+    _show(endpoint, as_json=as_json)
+
+
+@app.command()
+def update(  # noqa: PLR0913 - one option for each thing that can be changed
+    endpoint_id: EndpointId,
+    *,
+    url: Annotated[str | None, typer.Option(help="Where to post the events to, from now on.")] = None,
+    events: Annotated[list[str] | None, typer.Option(metavar="FILTER", help=_EVENTS_HELP)] = None,
+    secret: SecretSource = None,
+    new_secret: Annotated[
+        bool,
+        typer.Option("--new-secret", help="Make a further secret, shown this once; the others sign too."),
+    ] = False,
+    retire_secrets: Annotated[
+        bool, typer.Option("--retire-secrets", help="Sign with the newest secret only, from now on.")
+    ] = False,
+    description: Annotated[str | None, typer.Option(help="For people; shown in lists.")] = None,
+    enabled: Annotated[bool | None, typer.Option("--enable/--disable", help="Send to it, or not.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Change an endpoint. What is not given stays; deliveries that wait use what it has become."""
+    if secret is not None and new_secret:
+        raise typer.BadParameter("give --secret, or --new-secret to have one made", param_hint="--new-secret")
+    given = None if secret is None else _secret_text(secret)
+    with said_plainly():
+        key = Secret.parse(given) if given is not None else Secret.generate() if new_secret else None
+        filters = _filters(events) if events else None
+
+        def change(before: Endpoint) -> Endpoint:
+            secrets = before.secrets if key is None else (key, *(old for old in before.secrets if old != key))
+            return replace(
+                before,
+                url=before.url if url is None else url,
+                event_types=before.event_types if filters is None else filters,
+                secrets=secrets[:1] if retire_secrets else secrets,
+                description=before.description if description is None else description,
+                enabled=before.enabled if enabled is None else enabled,
+            )
+
+        with _store() as store:
+            endpoint = store.update(endpoint_id, change)
+    _show(endpoint, made=key if new_secret else None, as_json=as_json)
+
+
+@app.command()
+def remove(endpoint_id: EndpointId) -> None:
+    """Remove an endpoint. Deliveries that wait for it are cancelled."""
+    with said_plainly(), _store() as store:
+        store.remove(endpoint_id)
+    typer.echo(f"removed {endpoint_id}")
+
+
+@contextmanager
+def _store() -> Generator[EndpointStore]:
+    settings = load_settings(needs=("database_url",))
+    with connect(settings.database_url.get_secret_value()) as connection:
+        yield EndpointStore(connection)
+
+
+def _secret_text(argument: str) -> str:
+    # From a file or a pipe it usually comes with a line end, which is none of it.
+    return read_source(argument, option="--secret").decode(errors="replace").rstrip("\r\n")
+
+
+def _filters(arguments: Sequence[str]) -> tuple[EventFilter, ...]:
+    patterns = [pattern.strip() for argument in arguments for pattern in argument.split(",")]
+    return tuple(EventFilter(pattern) for pattern in dict.fromkeys(patterns))
+
+
+def _shown(endpoint: Endpoint) -> dict[str, Any]:
+    return {
+        "id": endpoint.id,
+        "url": endpoint.url,
+        "event_types": [event_filter.pattern for event_filter in endpoint.event_types],
+        "enabled": endpoint.enabled,
+        "description": endpoint.description,
+        "created_at": endpoint.created_at,
+        "secret_count": len(endpoint.secrets),
+    }
+
+
+def _show(endpoint: Endpoint, *, made: Secret | None = None, as_json: bool) -> None:
+    shown = _shown(endpoint) | ({} if made is None else {"secret": made.reveal()})
+    if as_json:
+        _print_json(shown)
+        return
+    width = max(map(len, shown))
+    for name, value in shown.items():
+        typer.echo(f"{name:<{width}}  {', '.join(value) if isinstance(value, list) else value}")
+    if made is not None:
+        typer.echo("The secret is shown this once: hand it to whoever checks the signatures.", err=True)
+
+
+def _print_json(value: object) -> None:
+    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def _print_table(endpoints: Sequence[Endpoint]) -> None:
+    table = Table("id", "events", "url", "enabled", "description")
+    for column in table.columns:
+        column.overflow = "fold"
+    for endpoint in endpoints:
+        filters = " ".join(event_filter.pattern for event_filter in endpoint.event_types)
+        enabled = "yes" if endpoint.enabled else "no"
+        table.add_row(endpoint.id, filters, endpoint.url, enabled, endpoint.description)
+    Console(markup=False).print(table)

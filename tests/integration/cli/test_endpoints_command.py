@@ -1,0 +1,127 @@
+"""`outbox endpoints` against a real Postgres."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import psycopg
+import pytest
+from typer.testing import CliRunner, Result
+
+from connectors.postgres.connection import connect
+from connectors.postgres.endpoints import EndpointStore
+from connectors.webhook.endpoint import Endpoint
+from streams.cli.endpoints import app
+
+URL = "https://example.com/hook"
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+
+@pytest.fixture
+def run(outbox_database_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setenv("OUTBOX_DATABASE_URL", outbox_database_url)
+    with psycopg.connect(outbox_database_url) as connection:
+        connection.execute("delete from outbox.endpoints")
+
+    def run(*arguments: str, stdin: str | None = None) -> Result:
+        return CliRunner().invoke(app, arguments, input=stdin)
+
+    return run
+
+
+def answer(result: Result) -> Any:
+    assert result.exit_code == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def stored(url: str) -> tuple[Endpoint, ...]:
+    with connect(url) as connection:
+        return EndpointStore(connection).list()
+
+
+def test_a_secret_that_was_made_is_shown_once(run: Any, outbox_database_url: str) -> None:
+    """On `add`, and in no answer after that."""
+    added = answer(run("add", URL, "--events", "order.*", "--events", "a,b.c", "--json"))
+    secret = added.pop("secret")
+    [endpoint] = stored(outbox_database_url)
+    assert endpoint.secrets[0].reveal() == secret
+    assert added == {
+        "id": endpoint.id,
+        "url": URL,
+        "event_types": ["order.*", "a", "b.c"],
+        "enabled": True,
+        "description": "",
+        "created_at": endpoint.created_at.isoformat(),
+        "secret_count": 1,
+    }
+    assert answer(run("show", endpoint.id, "--json")) == added
+    assert answer(run("list", "--json")) == [added]
+    for arguments in (("show", endpoint.id), ("list",), ("update", endpoint.id, "--description", "x")):
+        assert "whsec_" not in run(*arguments).output
+
+
+def test_a_secret_that_was_given_is_never_shown(run: Any, outbox_database_url: str) -> None:
+    """It is known to who gave it; a pipe keeps it off the list of processes."""
+    assert "whsec_" not in run("add", URL, "--events", "*", "--secret", SECRET).output
+    assert "whsec_" not in run("add", URL, "--events", "*", "--secret", "-", stdin=f"{SECRET}\n").output
+    assert [endpoint.secrets[0].reveal() for endpoint in stored(outbox_database_url)] == [SECRET, SECRET]
+
+
+def test_a_rotation_signs_with_both_until_the_old_one_is_retired(run: Any, outbox_database_url: str) -> None:
+    """New first, old kept; then the newest alone."""
+    endpoint_id = answer(run("add", URL, "--events", "*", "--secret", SECRET, "--json"))["id"]
+    made = answer(run("update", endpoint_id, "--new-secret", "--json"))["secret"]
+    assert [secret.reveal() for secret in stored(outbox_database_url)[0].secrets] == [made, SECRET]
+    answer(run("update", endpoint_id, "--retire-secrets", "--json"))
+    assert [secret.reveal() for secret in stored(outbox_database_url)[0].secrets] == [made]
+    answer(run("update", endpoint_id, "--secret", SECRET, "--retire-secrets", "--json"))
+    assert [secret.reveal() for secret in stored(outbox_database_url)[0].secrets] == [SECRET]
+
+
+def test_an_update_changes_what_is_given_and_nothing_else(run: Any) -> None:
+    """Options that are left out leave their fields as they are."""
+    before = answer(
+        run("add", URL, "--events", "*", "--secret", SECRET, "--description", "x", "--disabled", "--json")
+    )
+    assert (before["enabled"], before["description"]) == (False, "x")
+    endpoint_id = before["id"]
+    assert answer(run("update", endpoint_id, "--json")) == before
+    after = answer(run("update", endpoint_id, "--enable", "--url", "https://example.org/", "--json"))
+    assert after == before | {"enabled": True, "url": "https://example.org/"}
+    after = answer(run("update", endpoint_id, "--events", "a", "--description", "", "--disable", "--json"))
+    assert after == before | {"event_types": ["a"], "description": "", "url": "https://example.org/"}
+
+
+def test_a_removed_endpoint_is_gone(run: Any) -> None:
+    """And a second removal says so."""
+    endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
+    assert run("remove", endpoint_id).stdout == f"removed {endpoint_id}\n"
+    assert answer(run("list", "--json")) == []
+    again = run("remove", endpoint_id)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr == (
+        f"outbox: There is no endpoint '{endpoint_id}'. `outbox endpoints list` shows those there are.\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "message"),
+    [
+        (("add", URL, "--events", "order.*.x"), 1, "'order.*.x' is no event filter"),
+        (("add", "ftp://example.com", "--events", "*"), 1, "url"),
+        (("add", URL, "--events", "*", "--secret", "hunter2"), 1, "starts with whsec_"),
+        (("add", URL), 2, "--events"),
+        (("show", "ep_none"), 1, "There is no endpoint 'ep_none'"),
+        (("update", "ep_none", "--secret", SECRET, "--new-secret"), 2, "--new-secret"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_text(
+    run: Any, outbox_database_url: str, arguments: tuple[str, ...], exit_code: int, message: str
+) -> None:
+    """No traceback, no secret; nothing on stdout, nothing stored."""
+    result = run(*arguments)
+    assert (result.exit_code, result.stdout) == (exit_code, "")
+    assert message in " ".join(result.stderr.replace("│", "").split())
+    assert "hunter2" not in result.stderr
+    assert stored(outbox_database_url) == ()
