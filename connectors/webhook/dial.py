@@ -7,6 +7,7 @@ reach past the judgement. No proxy is used, whatever the environment says.
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -123,12 +124,20 @@ class Dialler:
             return Failure(
                 NoAnswerReason.TLS_FAILED, Stage.CONNECT, f"TLS with {dialled}: {_tls_told(error)}"
             )
+        except ConnectionResetError as error:
+            # TCP refuses or times out; what resets a connection at this point is the other side of the handshake.
+            reason = NoAnswerReason.TLS_FAILED if is_tls else NoAnswerReason.CONNECT_FAILED
+            told = "closed during the TLS handshake" if is_tls else _told(error)
+            return Failure(reason, Stage.CONNECT, f"{dialled}: {told}")
         except OSError as error:
             return Failure(NoAnswerReason.CONNECT_FAILED, Stage.CONNECT, f"{dialled}: {_told(error)}")
         return connection
 
 
 def _told(error: OSError) -> str:
+    """The system's own words: event loops put theirs in their place, and `getaddrinfo` has numbers below 0."""
+    if error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
     return error.strerror or type(error).__name__
 
 

@@ -81,7 +81,7 @@ class Sender:
         """Send one attempt and give its answer."""
         started_s = self._monotonic()
         if self._is_closed:
-            return self._no_answer(_closed(), started_s)
+            return self._no_answer(_closed(Stage.REQUEST), started_s)
         try:
             message = encode_request(request, user_agent=self._user_agent)
         except RequestInvalidError as error:
@@ -132,7 +132,7 @@ class Sender:
             self._pool.add(origin, fresh)
             if self._is_closed:
                 fresh.abort()
-                return _closed()
+                return _closed(Stage.CONNECT)
         return fresh
 
     async def _exchange_on(
@@ -146,8 +146,9 @@ class Sender:
         return outcome
 
     def _no_answer(self, failure: Failure, started_s: float) -> NoAnswer:
-        if self._is_closed and failure.reason is NoAnswerReason.CONNECTION_LOST:
-            failure = _closed()
+        if self._is_closed:
+            # Whatever it looked like from inside, it says nothing about the receiver.
+            failure = _closed(failure.stage)
         return NoAnswer(
             reason=failure.reason,
             stage=failure.stage,
@@ -159,8 +160,8 @@ class Sender:
         return timedelta(seconds=self._monotonic() - started_s)
 
 
-def _closed() -> Failure:
-    return Failure(NoAnswerReason.SENDER_CLOSED, Stage.REQUEST, "the sender was closed meanwhile")
+def _closed(stage: Stage) -> Failure:
+    return Failure(NoAnswerReason.SENDER_CLOSED, stage, "the sender was closed meanwhile")
 
 
 def _client_tls() -> ssl.SSLContext:

@@ -1,0 +1,1 @@
+"""The sender against real sockets, on both event loops."""
