@@ -95,11 +95,10 @@ def end(identity: ProcessIdentity, *, with_signal: signal.Signals, patience: tim
     """Ask a process to end; when it hasn't after `patience`, kill it and its children. Returns when it is gone."""
     if not identity.is_alive():
         return
-    with suppress(psutil.Error, ProcessLookupError):
-        process = psutil.Process(identity.pid)
-        process.send_signal(with_signal)
-        process.wait(timeout=patience.total_seconds())
-    kill_family(identity)
+    with suppress(psutil.Error):
+        psutil.Process(identity.pid).send_signal(with_signal)
+    if not identity.wait_gone(patience):
+        kill_family(identity)
 
 
 def kill_family(identity: ProcessIdentity) -> None:
@@ -111,10 +110,13 @@ def kill_family(identity: ProcessIdentity) -> None:
         family = [process, *process.children(recursive=True)]
     except psutil.Error:
         return
+    identities = [ProcessIdentity.of(member.pid) for member in family]
     for member in family:
         with suppress(psutil.Error):
             member.kill()
-    psutil.wait_procs(family, timeout=_KILL_PATIENCE.total_seconds())
+    for killed in identities:
+        if killed is not None:
+            killed.wait_gone(_KILL_PATIENCE)
 
 
 def marked_processes() -> list[tuple[str, ProcessIdentity]]:

@@ -15,10 +15,11 @@ from typing import ClassVar
 import psutil
 import psycopg
 
-from devstack.child import Account, Command, run_to_end
+from devstack.child import Account, Command, kill_family, run_to_end
 from devstack.errors import StartError, StateError
 from devstack.port import LOOPBACK
 from devstack.postgres_home import PostgresHome, find_home, make_home, postgres_programs
+from devstack.process_identity import ProcessIdentity
 from devstack.service import Service, ServiceName
 
 __all__ = ["DATABASE", "USER", "Postgres"]
@@ -26,6 +27,7 @@ __all__ = ["DATABASE", "USER", "Postgres"]
 DATABASE = "outbox"
 USER = "outbox"
 
+_ORPHANS_LEAVE_WITHIN = timedelta(seconds=1)
 _SETTINGS = {
     "listen_addresses": LOOPBACK,
     "unix_socket_directories": "",
@@ -167,13 +169,10 @@ def _give(path: Path, account: Account) -> None:
 def _end_orphans(data: Path) -> None:
     # The children of a killed server leave by themselves within moments, but hold its shared memory until then.
     # They hide their environment under a title, so the folder they stand in tells whose they are.
-    orphans = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if process.name() == "postgres" and Path(process.cwd()) == data:
-                orphans.append(process)
-    _, staying = psutil.wait_procs(orphans, timeout=1)
-    for process in staying:
-        with suppress(psutil.Error):
-            process.kill()
-    psutil.wait_procs(staying, timeout=5)
+            orphan = ProcessIdentity.of(process.pid)
+            if orphan is None or process.name() != "postgres" or Path(process.cwd()) != data:
+                continue
+            if not orphan.wait_gone(_ORPHANS_LEAVE_WITHIN):
+                kill_family(orphan)

@@ -4,13 +4,17 @@ What was recorded before a reboot, or before the pid went to someone else, is ne
 """
 
 import sys
+import time
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 import psutil
 
 __all__ = ["ProcessIdentity"]
+
+_LOOK_AGAIN_AFTER_S = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +33,18 @@ class ProcessIdentity:
     def is_alive(self) -> bool:
         """Whether this very process still runs. A zombie doesn't."""
         return ProcessIdentity.of(self.pid) == self
+
+    def wait_gone(self, patience: timedelta) -> bool:
+        """Wait until it is gone, and say whether it is. Works for any process, not only for children.
+
+        A zombie counts as gone: its parent may never collect it, as some containers' first process doesn't.
+        """
+        deadline = time.monotonic() + patience.total_seconds()
+        while self.is_alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_LOOK_AGAIN_AFTER_S)
+        return True
 
 
 def _birth_on_linux(pid: int) -> str | None:
