@@ -44,6 +44,7 @@ def test_a_payload_that_is_not_json_is_a_permanent_failure_that_shows_nothing() 
     with pytest.raises(PermanentError, match="is not JSON") as caught:
         broken.json()
     assert isinstance(caught.value, ValueError)
+    assert caught.value.__cause__ is None  # the decoder's own error carries the payload
     assert "secret-1" not in "".join(traceback.format_exception(caught.value))
 
 
