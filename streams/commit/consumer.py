@@ -80,7 +80,12 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
     async def on_partitions_assigned(self, assigned: set[Any], generation_id: int = 0) -> None:
         """A rebalance ended: what the group committed becomes our ledgers, before any record flows."""
         partitions = [(tp.topic, tp.partition) for tp in assigned]
-        committed = await self._thread.fetch_committed(partitions)
+        try:
+            committed = await self._thread.fetch_committed(partitions)
+        except Exception as error:
+            # aiokafka would log it and go on, with partitions that nobody keeps a ledger of.
+            await self.crash(error)
+            raise
         self.ledgers.assign(
             {
                 partition: PartitionLedger(

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from connectors.kafka.producer import OutgoingRecord
+from streams import topics
 from streams.delay.lane import Waiting
 from streams.dispatch.hops import dead_record
 from streams.errors import RecordMalformed
@@ -12,9 +13,7 @@ from streams.records.wire import read_int
 from streams.retry.tiers import RetryTiers
 from streams.retry.wait import wait_until
 
-__all__ = ["REDELIVERY_TOPIC", "due_at_ms", "move"]
-
-REDELIVERY_TOPIC = "outbox.redelivery"
+__all__ = ["due_at_ms", "move"]
 
 
 def due_at_ms(headers: dict[str, bytes]) -> int:
@@ -61,7 +60,7 @@ def _move(waiting: Waiting, *, now_ms: int, tiers: RetryTiers, random: Callable[
             del headers["outbox-not-before"]
         return _record(waiting, headers, topic=wait.lane.topic, partition=wait.lane.partition)
     headers.pop("outbox-not-before", None)
-    return _record(waiting, headers, topic=REDELIVERY_TOPIC, partition=_origin_partition(headers))
+    return _record(waiting, headers, topic=topics.REDELIVERY, partition=_origin_partition(headers))
 
 
 def _origin_partition(headers: dict[str, bytes]) -> int:

@@ -15,6 +15,7 @@ import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 
 from connectors.kafka.producer import OutgoingRecord, producer_config
+from streams import topics
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
 from streams.delay.lane import BUFFER_RECORDS, Lane, Waiting
@@ -24,9 +25,7 @@ from streams.records.delivery import Origin
 from streams.records.wire import header_map
 from streams.retry.tiers import RetryTiers
 
-__all__ = ["GROUP", "Scheduler"]
-
-GROUP = "outbox-scheduler"
+__all__ = ["Scheduler"]
 
 _log = structlog.get_logger("streams.delay")
 
@@ -81,12 +80,12 @@ class Scheduler:
         self._lanes: dict[Partition, Lane] = {}
         self._refused: list[tuple[int, OutgoingRecord, Callable[[], None]]] = []
         self._fatal: str | None = None
-        self._producer = Producer(producer_config(bootstrap_servers, client_id=GROUP))
+        self._producer = Producer(producer_config(bootstrap_servers, client_id=topics.SCHEDULER_GROUP))
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap_servers,
-                "group.id": GROUP,
-                "client.id": GROUP,
+                "group.id": topics.SCHEDULER_GROUP,
+                "client.id": topics.SCHEDULER_GROUP,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "session.timeout.ms": round(session_timeout_s * 1000),

@@ -3,22 +3,20 @@
 from collections.abc import Mapping
 
 from connectors.kafka.producer import OutgoingRecord
+from streams import topics
 from streams.records.attempt import Attempt
 from streams.records.delivery import Origin
 from streams.records.next_hop import DeadLetter, Done, Retry
 from streams.records.wire import Headers, cut, encode_delivery
 
-__all__ = ["ATTEMPTS_TOPIC", "DEAD_LETTER_TOPIC", "dead_record", "records_after"]
-
-ATTEMPTS_TOPIC = "outbox.attempts"
-DEAD_LETTER_TOPIC = "outbox.dead-letter"
+__all__ = ["dead_record", "records_after"]
 
 
 def records_after(attempt: Attempt) -> list[OutgoingRecord]:
     """What Kafka must acknowledge before the delivery is settled."""
     event = attempt.delivery.event
     records = [
-        OutgoingRecord(topic=ATTEMPTS_TOPIC, key=str(event.id).encode(), value=attempt.to_json(), headers=[])
+        OutgoingRecord(topic=topics.ATTEMPTS, key=str(event.id).encode(), value=attempt.to_json(), headers=[])
     ]
     match attempt.next_hop:
         case Done():
@@ -42,7 +40,7 @@ def records_after(attempt: Attempt) -> list[OutgoingRecord]:
             headers = _buried(encode_delivery(delivery), code=code, error=error)
             records.append(
                 OutgoingRecord(
-                    topic=DEAD_LETTER_TOPIC,
+                    topic=topics.DEAD_LETTER,
                     key=event.aggregate_id.encode(),
                     value=event.payload,
                     headers=headers,
@@ -67,7 +65,7 @@ def dead_record(
     kept = {name: raw for name, raw in headers.items() if name not in {"outbox-error", "outbox-error-code"}}
     kept.setdefault("outbox-origin", str(origin).encode())
     return OutgoingRecord(
-        topic=DEAD_LETTER_TOPIC,
+        topic=topics.DEAD_LETTER,
         key=key,
         value=value,
         headers=_buried(list(kept.items()), code=code, error=error),

@@ -10,7 +10,8 @@ from connectors.kafka.topics import ExistingTopic, Topic
 from streams.doctor.facts import Facts, KafkaFacts, Unreachable
 from streams.doctor.finding import Finding, error, ok, warning
 from streams.duration import format_duration
-from streams.setup.topics import ENDPOINTS, EVENTS, HEARTBEAT, REDELIVERY
+from streams.setup.topics import HEARTBEAT
+from streams.topics import ENDPOINTS, EVENTS, REDELIVERY
 
 __all__ = ["check"]
 

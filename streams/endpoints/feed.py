@@ -13,10 +13,9 @@ import structlog
 from connectors.kafka.compacted import CompactedReader
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import WebhookError
+from streams import topics
 
-__all__ = ["ENDPOINTS_TOPIC", "EndpointFeed"]
-
-ENDPOINTS_TOPIC = "outbox.endpoints"
+__all__ = ["EndpointFeed"]
 
 _log = structlog.get_logger("streams.endpoints")
 
@@ -41,7 +40,7 @@ class EndpointFeed:
         self._apply: Callable[[bytes, bytes | None], None] = self._decode
         self._reader = CompactedReader(
             bootstrap_servers,
-            topic=ENDPOINTS_TOPIC,
+            topic=topics.ENDPOINTS,
             client_id="outbox-endpoint-feed",
             apply=lambda key, value: self._apply(key, value),  # noqa: PLW0108 - it changes after the load
         )

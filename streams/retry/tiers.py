@@ -12,18 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from streams.duration import format_duration
+from streams.topics import retry_topic
 
-__all__ = ["Lane", "RetryTiers", "retry_topic"]
-
-
-def retry_topic(delay: timedelta) -> str:
-    """The name of a tier's topic.
-
-    >>> retry_topic(timedelta(minutes=15))
-    'outbox.retry-15m'
-    """
-    return f"outbox.retry-{format_duration(delay)}"
+__all__ = ["Lane", "RetryTiers"]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -23,7 +23,7 @@ from streams.setup.steps import (
     ResumeConnector,
     Step,
 )
-from streams.setup.topics import EVENTS
+from streams.topics import EVENTS
 
 __all__ = ["Plan", "make_plan"]
 

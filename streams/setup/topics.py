@@ -1,7 +1,7 @@
 """The topics that the settings ask for.
 
-Place in the data's way: every record of this project stands in one of these. The names are a contract with
-the processes; `docs/reference/topics.md` describes them. Invariants: `outbox.events` and `outbox.redelivery`
+Place in the data's way: every record of this project stands in one of these; the names are
+in `streams.topics`. Invariants: `outbox.events` and `outbox.redelivery`
 have equal partition counts, so that one worker owns a key's first attempts and its retries. A topic on the
 way of a delivery keeps its records for longer than any delivery may take. Room grows along the way: what fits
 into `outbox.events` fits into every later topic with the headers it gains.
@@ -11,25 +11,11 @@ from datetime import timedelta
 from typing import Final
 
 from connectors.kafka.topics import Topic
-from streams.retry.tiers import retry_topic
 from streams.settings import Settings
+from streams.topics import ATTEMPTS, DEAD_LETTER, ENDPOINTS, EVENTS, REDELIVERY, retry_topic
 
-__all__ = [
-    "ATTEMPTS",
-    "DEAD_LETTER",
-    "ENDPOINTS",
-    "EVENTS",
-    "HEARTBEAT",
-    "MAX_MESSAGE_BYTES",
-    "REDELIVERY",
-    "wanted_topics",
-]
+__all__ = ["HEARTBEAT", "MAX_MESSAGE_BYTES", "wanted_topics"]
 
-EVENTS: Final = "outbox.events"
-REDELIVERY: Final = "outbox.redelivery"
-DEAD_LETTER: Final = "outbox.dead-letter"
-ATTEMPTS: Final = "outbox.attempts"
-ENDPOINTS: Final = "outbox.endpoints"
 # Debezium writes here while the outbox is idle; nothing reads it but `outbox doctor`, for the last one's
 # time.
 HEARTBEAT: Final = "__debezium-heartbeat.outbox"

@@ -9,25 +9,27 @@ from collections.abc import Callable
 from typing import Any
 
 import faust
+import structlog
 from faust.sensors.monitor import Monitor
 
+from streams import topics
 from streams.commit.consumer import settled_transport
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers
 from streams.dispatch.dispatcher import Dispatcher
 from streams.settings import Settings
 
-__all__ = ["EVENTS_TOPIC", "GROUP", "REDELIVERY_TOPIC", "new_app"]
+__all__ = ["new_app"]
 
-EVENTS_TOPIC = "outbox.events"
-REDELIVERY_TOPIC = "outbox.redelivery"
-GROUP = "outbox-worker"
+_log = structlog.get_logger("streams.worker")
 
 _CONGESTION_PAUSE_S = 0.05
 
 
-def new_app(settings: Settings, *, ledgers: Ledgers, dispatcher: Dispatcher) -> Any:
-    """A Faust app, not started."""
+def new_app(
+    settings: Settings, *, ledgers: Ledgers, dispatcher: Dispatcher, on_defect: Callable[[Exception], None]
+) -> Any:
+    """A Faust app, not started. `on_defect` is told of an exception that no record should be able to cause."""
     rebalance_limit_s = settings.rebalance_drain_limit_s
 
     async def drain() -> None:
@@ -36,7 +38,7 @@ def new_app(settings: Settings, *, ledgers: Ledgers, dispatcher: Dispatcher) -> 
         await dispatcher.drain(limit_s=limit_s)
 
     app = faust.App(
-        GROUP,
+        topics.WORKER_GROUP,
         broker=[f"kafka://{server}" for server in settings.kafka_bootstrap_servers.split(",")],
         autodiscover=False,
         broker_commit_interval=settings.commit_interval_ms / 1000,
@@ -59,8 +61,8 @@ def new_app(settings: Settings, *, ledgers: Ledgers, dispatcher: Dispatcher) -> 
     )
     transport = settled_transport(ledgers, drain=drain, resume=dispatcher.resume)
     app.transport = transport(app.conf.broker_consumer, app)
-    _add_agent(app, EVENTS_TOPIC, ledgers, dispatcher, dispatcher.take_event)
-    _add_agent(app, REDELIVERY_TOPIC, ledgers, dispatcher, dispatcher.take_redelivery)
+    _add_agent(app, topics.EVENTS, ledgers, dispatcher, dispatcher.take_event, on_defect)
+    _add_agent(app, topics.REDELIVERY, ledgers, dispatcher, dispatcher.take_redelivery, on_defect)
     return app
 
 
@@ -70,6 +72,7 @@ def _add_agent(
     ledgers: Ledgers,
     dispatcher: Dispatcher,
     take: Callable[[Any, PartitionLedger], None],
+    on_defect: Callable[[Exception], None],
 ) -> None:
     async def agent(stream: Any) -> None:
         async for event in stream.noack().events():
@@ -80,8 +83,19 @@ def _add_agent(
             if not ledger.receive(message.offset):
                 continue
             await _room(dispatcher, ledger)
-            if not ledger.closed and not dispatcher.draining:
+            if ledger.closed or dispatcher.draining:
+                continue
+            try:
                 take(message, ledger)
+            except Exception as error:  # noqa: BLE001 - the agent boundary
+                # The record stays unsettled: a worker that went on would hold its commit for ever, in silence.
+                _log.exception(
+                    "record_not_taken",
+                    topic=message.topic,
+                    partition=message.partition,
+                    offset=message.offset,
+                )
+                on_defect(error)
 
     app.agent(app.topic(topic, key_type=bytes, value_type=bytes), name=f"agent-{topic}")(agent)
 

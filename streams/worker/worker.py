@@ -8,10 +8,10 @@ the drain limit, offsets are committed, connections are closed.
 import asyncio
 from collections.abc import Iterable
 from datetime import timedelta
+from typing import Any
 
 import structlog
 
-from connectors.kafka.errors import ProducerFatal
 from connectors.kafka.producer import AcknowledgedProducer, producer_config
 from connectors.webhook.limits import Limits
 from connectors.webhook.sender import Sender
@@ -38,6 +38,8 @@ __all__ = ["run_worker"]
 _log = structlog.get_logger("streams.worker")
 
 _FLUSH_LIMIT_S = 5.0
+#: What a stop may take beyond its drain: Kafka's acknowledgements, the last commit, leaving the group.
+_STOP_MARGIN_S = 8.0
 
 
 async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: asyncio.Event) -> None:
@@ -52,7 +54,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     failed: asyncio.Future[None] = loop.create_future()
     around = SystemSurroundings()
 
-    def fail(error: ProducerFatal) -> None:
+    def fail(error: Exception) -> None:
         if not failed.done():
             failed.set_exception(WorkerFailed(str(error)))
 
@@ -75,7 +77,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     feed = EndpointFeed(
         settings.kafka_bootstrap_servers, put=directory.put_endpoint, remove=directory.remove_endpoint
     )
-    app = new_app(settings, ledgers=Ledgers(), dispatcher=dispatcher)
+    app = new_app(settings, ledgers=Ledgers(), dispatcher=dispatcher, on_defect=fail)
     try:
         await feed.start()
         await app.start()
@@ -83,7 +85,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
         await _until(stop, failed, app)
     finally:
         _log.info("worker_stopping", open_turns=dispatcher.window.open_turns)
-        await app.stop()
+        await _stop_app(app, limit_s=settings.drain_limit_s + _STOP_MARGIN_S)
         await producer.flush(timeout_s=_FLUSH_LIMIT_S)
         await feed.stop()
         await sender.close()
@@ -92,10 +94,18 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
         _log.info("worker_stopped")
 
 
-async def _until(stop: asyncio.Event, failed: "asyncio.Future[None]", app: object) -> None:
+async def _stop_app(app: Any, *, limit_s: float) -> None:
+    """Drain, commit and leave the group. Without a broker there is no leaving: then the time limit ends it."""
+    try:
+        await asyncio.wait_for(app.stop(), timeout=limit_s)
+    except TimeoutError:
+        _log.error("stop_cut_short", limit_s=limit_s)
+
+
+async def _until(stop: asyncio.Event, failed: "asyncio.Future[None]", app: Any) -> None:
     """Wait for the stop, or for what makes going on impossible."""
     stopping = asyncio.ensure_future(stop.wait())
-    crashed = asyncio.ensure_future(app.wait_until_stopped())  # type: ignore[attr-defined]  # faust ships no types
+    crashed = asyncio.ensure_future(app.wait_until_stopped())
     await asyncio.wait((stopping, failed, crashed), return_when=asyncio.FIRST_COMPLETED)
     if failed.done():
         failed.result()
