@@ -77,10 +77,11 @@ class ConnectClient:
         answer = await self._request("GET", f"/connectors/{name}/status", missing=None)
         return None if answer is None else ConnectorStatus.from_json(answer)
 
-    async def offsets(self, name: str) -> tuple[Mapping[str, Any], ...]:
-        """Give the positions that Connect keeps for a connector: none before its first record."""
+    async def stored_lsn(self, name: str) -> int | None:
+        """Give the position in Postgres' WAL that Connect keeps for a connector; None before its first record."""
         answer = await self._request("GET", f"/connectors/{name}/offsets", missing={"offsets": []})
-        return tuple(entry["offset"] for entry in answer["offsets"])
+        offsets = (entry["offset"] or {} for entry in answer["offsets"])
+        return max((int(offset["lsn"]) for offset in offsets if offset.get("lsn")), default=None)
 
     async def create_stopped(self, name: str, config: Mapping[str, str]) -> None:
         """Create a connector that does nothing yet, so that its offsets can be put right first."""

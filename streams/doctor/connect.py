@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from connectors.kafka_connect.connector import CONNECTOR_NAME, config_difference
+from connectors.postgres.replication import Replication
 from streams.doctor.facts import ConnectFacts, DatabaseFacts, Facts, KafkaFacts, Unreachable
 from streams.doctor.finding import Finding, error, ok, warning
 
@@ -132,18 +133,29 @@ def _heartbeat(facts: Facts, connect: ConnectFacts) -> Iterator[Finding]:
 
 
 def _position(facts: Facts, connect: ConnectFacts) -> Iterator[Finding]:
-    """Find a position from another life of the database (restored, replaced): Debezium would pass rows over."""
+    """Find a position from another life of the database (restored, replaced), or from before the slot's."""
     if not isinstance(facts.database, DatabaseFacts) or connect.stored_lsn is None:
         return
-    if connect.stored_lsn > facts.database.replication.current_lsn:
+    replication = facts.database.replication
+    do = "Run outbox setup, which forgets it. Then see docs/howto/recover-a-lost-slot.md."
+    if connect.stored_lsn > replication.current_lsn:
         yield error(
             "position",
             "Kafka Connect's stored position is beyond the end of Postgres' WAL",
-            why="The database was restored or replaced, and Debezium passes over its rows until the WAL gets there.",
-            do=(
-                "SELECT pg_drop_replication_slot('outbox') and run outbox setup: it forgets the position. Then append"
-                " again what was committed meanwhile (docs/howto/recover-a-lost-slot.md)."
-            ),
+            why="The database was restored or replaced, and Debezium passes its rows over until the WAL gets there.",
+            do=do,
+        )
+    elif connect.status is not None and connect.status.failed and _is_behind(connect, replication):
+        yield error(
+            "position",
+            "Kafka Connect's stored position is behind the replication slot's",
+            why="Postgres has no WAL from there on, and the task fails at each start.",
+            do=do,
         )
     else:
         yield ok("position", "Kafka Connect's stored position is in Postgres' WAL")
+
+
+def _is_behind(connect: ConnectFacts, replication: Replication) -> bool:
+    slot, stored_lsn = replication.slot, connect.stored_lsn
+    return slot is not None and stored_lsn is not None and stored_lsn < slot.confirmed_flush_lsn

@@ -118,12 +118,11 @@ def _kafka(settings: Settings) -> KafkaFacts | Unreachable:
 async def _connect(settings: Settings) -> ConnectFacts | Unreachable:
     try:
         async with ConnectClient(settings.connect_url, timeout=_ANSWER_WITHIN) as connect:
-            offsets = await connect.offsets(CONNECTOR_NAME)
             return ConnectFacts(
                 plugins=await connect.plugins(),
                 config=await connect.config(CONNECTOR_NAME),
                 status=await connect.status(CONNECTOR_NAME),
-                stored_lsn=max((int(offset["lsn"]) for offset in offsets if offset.get("lsn")), default=None),
+                stored_lsn=await connect.stored_lsn(CONNECTOR_NAME),
             )
     except ConnectEdgeError as error:
         return Unreachable(reason=str(error))

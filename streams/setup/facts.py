@@ -33,7 +33,11 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is there. `invalid` is what Connect says against the wanted configuration; `config` may hold a password."""
+    """What is there.
+
+    `invalid` is what Connect says against the wanted configuration; `config` may hold a password;
+    `stored_lsn` is the position in the WAL that Connect keeps for the connector.
+    """
 
     pending: tuple[str, ...]
     replication: Replication
@@ -41,6 +45,7 @@ class Facts:
     plugins: frozenset[str]
     invalid: tuple[str, ...]
     config: Mapping[str, str] | None
+    stored_lsn: int | None
     status: ConnectorStatus | None
 
     def __repr__(self) -> str:
@@ -65,12 +70,15 @@ async def gather(settings: Settings, wants: Wanted, connect: ConnectClient) -> F
     names = [topic.name for topic in wants.topics]
     plugins = await connect.plugins()
     known = wants.connector["connector.class"] in plugins
+    # The slot before the position: Debezium moves the position first, so it is never behind in this order.
+    replication = read_replication(database_url, slot=SLOT_NAME, publication=PUBLICATION_NAME)
     return Facts(
         pending=pending(database_url),
-        replication=read_replication(database_url, slot=SLOT_NAME, publication=PUBLICATION_NAME),
+        replication=replication,
         cluster=KafkaAdmin(settings.kafka_bootstrap_servers).cluster(with_config_of=names),
         plugins=plugins,
         invalid=await connect.invalid_settings({"name": CONNECTOR_NAME, **wants.connector}) if known else (),
         config=await connect.config(CONNECTOR_NAME),
+        stored_lsn=await connect.stored_lsn(CONNECTOR_NAME),
         status=await connect.status(CONNECTOR_NAME),
     )

@@ -65,13 +65,27 @@ def _connector_steps(wants: Wanted, facts: Facts) -> Iterator[Step]:
         yield CreateConnector(name=CONNECTOR_NAME)
         return
     differences = config_difference(facts.config, wants.connector)
-    slot_is_new = facts.replication.slot is None
-    if differences or slot_is_new:
-        yield ChangeConnector(name=CONNECTOR_NAME, differences=differences, forget_position=slot_is_new)
+    forget = facts.replication.slot is None or _position_is_useless(facts)
+    if differences or forget:
+        yield ChangeConnector(name=CONNECTOR_NAME, differences=differences, forget_position=forget)
     elif facts.status is not None and facts.status.failed:
         yield RestartConnector(name=CONNECTOR_NAME, reason=facts.status.failure)
-    if facts.status is not None and facts.status.state in {State.PAUSED, State.STOPPED} and not slot_is_new:
+    if facts.status is not None and facts.status.state in {State.PAUSED, State.STOPPED} and not forget:
         yield ResumeConnector(name=CONNECTOR_NAME)
+
+
+def _position_is_useless(facts: Facts) -> bool:
+    """Whether Connect's position is one that Postgres can't go on from.
+
+    Behind the slot: the WAL between them is gone (the slot was made anew or moved by hand, or Kafka lost the
+    newest positions), and the task fails at each start. Beyond the WAL's end: the database was restored or
+    replaced, and Debezium would pass rows over until the WAL gets there.
+    """
+    slot, stored_lsn = facts.replication.slot, facts.stored_lsn
+    if slot is None or stored_lsn is None:
+        return False
+    is_behind = facts.status is not None and facts.status.failed and stored_lsn < slot.confirmed_flush_lsn
+    return is_behind or stored_lsn > facts.replication.current_lsn
 
 
 def _database_problems(facts: Facts) -> Iterator[str]:
@@ -141,6 +155,11 @@ def _warnings(wants: Wanted, facts: Facts) -> Iterator[str]:
         yield (
             f"{facts.replication.outbox_rows} rows are in outbox.outbox from before the slot: they will not be"
             " delivered, unless they are appended again (docs/howto/recover-a-lost-slot.md)"
+        )
+    if _position_is_useless(facts):
+        yield (
+            "Kafka Connect's position is not one of this slot: what was committed since may not have been sent;"
+            " compare, and append again what is missing (docs/howto/recover-a-lost-slot.md)"
         )
     for change in plan_topics(wants.topics, facts.cluster.topics).changes:
         if isinstance(change, GrowTopic) and change.name == EVENTS:

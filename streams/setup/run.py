@@ -109,7 +109,7 @@ class _Shell:
         """Create it stopped first: positions outlive a deleted connector, and would be those of an older slot."""
         await self.connect.create_stopped(name, self.wants.connector)
         await self._until_stopped(name)
-        if await self.connect.offsets(name):
+        if await self.connect.stored_lsn(name) is not None:
             await self.connect.forget_offsets(name)
         await self.connect.resume(name)
 

@@ -78,7 +78,10 @@ class ChangeConnector:
 
     def __str__(self) -> str:
         """Say what it does."""
-        parts = [*self.differences, *(["forget the old slot's position"] if self.forget_position else [])]
+        parts = [
+            *self.differences,
+            *(["forget the position, which is another slot's"] if self.forget_position else []),
+        ]
         return f"change connector {self.name}: {', '.join(parts)}"
 
 
