@@ -85,6 +85,6 @@ def _date(found: re.Match[str], now: datetime) -> datetime | None:
 
 
 def _full_year(two_digits: int, now: datetime) -> int:
-    """RFC 9110: a two-digit year that seems more than 50 years ahead is the last one with these digits."""
-    year = now.year - now.year % _CENTURY + two_digits
-    return year - _CENTURY if year > now.year + _YEARS_AHEAD else year
+    """RFC 9110: the last year with these digits that is not more than 50 years ahead."""
+    last = now.year + _YEARS_AHEAD
+    return last - (last - two_digits) % _CENTURY

@@ -86,6 +86,24 @@ def test_garbage_is_no_hint(value: str | None) -> None:
     assert parse_retry_after(value, NOW) is None
 
 
+@pytest.mark.parametrize(
+    ("date", "now", "wait"),
+    [
+        (
+            "Friday, 01-Jan-00 00:00:00 GMT",
+            datetime(2099, 12, 31, 23, 59, 50, tzinfo=UTC),
+            timedelta(seconds=10),
+        ),
+        ("Sunday, 01-Mar-26 12:00:10 GMT", NOW, timedelta(seconds=10)),
+        ("Sunday, 01-Mar-76 12:00:10 GMT", NOW, MAX_RETRY_AFTER),
+        ("Sunday, 01-Mar-77 12:00:10 GMT", NOW, None),
+    ],
+)
+def test_a_two_digit_year_is_at_most_50_years_ahead(date: str, now: datetime, wait: timedelta | None) -> None:
+    """RFC 9110, section 5.6.7, across the turn of a century too."""
+    assert parse_retry_after(date, now) == wait
+
+
 def test_a_leap_second_is_a_time() -> None:
     """HTTP dates may name second 60."""
     assert parse_retry_after("Sun, 01 Mar 2026 12:00:60 GMT", NOW) == timedelta(seconds=59)
