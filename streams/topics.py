@@ -1,7 +1,7 @@
 """The names of the topics and of the consumer groups: a contract between all processes, and with operators.
 
-docs/reference/records.md says what stands in each. The router's replacement in debezium/connector.json makes the first two
-kinds from the row's channel.
+docs/reference/records.md says what stands in each. The router's replacement in debezium/connector.json
+makes the first two kinds from the row's channel.
 """
 
 from datetime import timedelta

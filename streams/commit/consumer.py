@@ -17,6 +17,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as faust_aiokafka
 
+from streams.commit.lease import Lease
 from streams.commit.ledger import Commit, PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
 
@@ -27,6 +28,21 @@ _log = structlog.get_logger("streams.commit")
 
 class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[misc]  # faust ships no types
     """The aiokafka client's side: commits with metadata, and committed offsets with theirs."""
+
+    async def on_start(self) -> None:
+        """Start the client, and let every answered heartbeat renew the lease."""
+        await super().on_start()
+        coordinator, lease = self._ensure_consumer()._coordinator, self.consumer.lease  # noqa: SLF001 - there is no hook
+        heartbeat = coordinator._do_heartbeat  # noqa: SLF001 - as above
+
+        async def renewing_heartbeat() -> bool:
+            asked_at_s = lease.now_s()
+            answered = bool(await heartbeat())
+            if answered:
+                lease.renew(asked_at_s=asked_at_s)
+            return answered
+
+        coordinator._do_heartbeat = renewing_heartbeat  # noqa: SLF001 - as above
 
     async def commit_with_metadata(self, commits: dict[Partition, Commit]) -> bool:
         return bool(await self.call_thread(self._commit_with_metadata, commits))
@@ -65,6 +81,7 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
     """A Faust consumer that commits what the ledgers say, and drains before it lets partitions go."""
 
     ledgers: Ledgers
+    lease: Lease
     drain: Callable[[], Coroutine[Any, Any, None]]
     resume: Callable[[], None]
     _committing: asyncio.Future[None] | None = None
@@ -80,6 +97,7 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
     async def on_partitions_assigned(self, assigned: set[Any], generation_id: int = 0) -> None:
         """A rebalance ended: what the group committed becomes our ledgers, before any record flows."""
         partitions = [(tp.topic, tp.partition) for tp in assigned]
+        joined_at_s = self.lease.now_s()
         try:
             committed = await self._thread.fetch_committed(partitions)
         except Exception as error:
@@ -97,6 +115,7 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
                 for commit in (committed.get(partition),)
             }
         )
+        self.lease.renew(asked_at_s=joined_at_s)
         self.resume()
         _log.info("partitions_assigned", generation=generation_id, partitions=_listed(partitions))
         await super().on_partitions_assigned(assigned, generation_id)
@@ -144,13 +163,17 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
 
 
 def settled_transport(
-    ledgers: Ledgers, *, drain: Callable[[], Coroutine[Any, Any, None]], resume: Callable[[], None]
+    ledgers: Ledgers,
+    *,
+    lease: Lease,
+    drain: Callable[[], Coroutine[Any, Any, None]],
+    resume: Callable[[], None],
 ) -> type[Any]:
     """A Faust transport whose consumer follows these ledgers. `drain` and `resume` are the dispatcher's."""
     consumer = type(
         "WorkerConsumer",
         (SettledConsumer,),
-        {"ledgers": ledgers, "drain": staticmethod(drain), "resume": staticmethod(resume)},
+        {"ledgers": ledgers, "lease": lease, "drain": staticmethod(drain), "resume": staticmethod(resume)},
     )
     return type("WorkerTransport", (faust_aiokafka.Transport,), {"Consumer": consumer})
 

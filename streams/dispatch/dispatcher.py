@@ -10,16 +10,14 @@ Runs on the agent's loop and nowhere else. Must not touch Postgres (INV-10), nor
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
-from uuid import UUID
 
 import structlog
 
-from connectors.kafka.producer import OutgoingRecord
 from streams.commit.ledger import PartitionLedger
 from streams.dispatch.directory import Directory
 from streams.dispatch.drain import Drain
 from streams.dispatch.hops import dead_record, records_after
+from streams.dispatch.ports import Produces, Received, Surroundings
 from streams.dispatch.target import Target
 from streams.dispatch.target_queue import TargetQueue
 from streams.dispatch.turn import Flight, Turn
@@ -34,7 +32,7 @@ from streams.records.wire import decode_delivery, decode_event, header_map
 from streams.retry.policy import decide
 from streams.retry.tiers import RetryTiers
 
-__all__ = ["Dispatcher", "Produces", "Received", "Surroundings"]
+__all__ = ["Dispatcher"]
 
 _log = structlog.get_logger("streams.dispatch")
 
@@ -42,45 +40,9 @@ _SWEEP_INTERVAL_S = 0.1
 #: How long a drain waits for Kafka to acknowledge what it parked. What is not acknowledged is unsettled,
 #: and comes again.
 _ACK_LIMIT_S = 3.0
-
-
-class Received(Protocol):
-    """A record as Faust hands it over."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes]] | None
-
-
-class Produces(Protocol):
-    """What this needs of a producer: it calls back when Kafka has acknowledged all records of a group."""
-
-    def produce(self, records: list[OutgoingRecord], on_acked: Callable[[], None]) -> None:
-        """Send a group of records."""
-        ...
-
-
-class Surroundings(Protocol):
-    """Time, chance and names, passed in."""
-
-    def clock_ms(self) -> int:
-        """Epoch milliseconds."""
-        ...
-
-    def monotonic_s(self) -> float:
-        """Seconds that only go forward."""
-        ...
-
-    def random(self) -> float:
-        """A float in [0, 1)."""
-        ...
-
-    def new_id(self) -> UUID:
-        """A new attempt id."""
-        ...
+_LEASE_PAUSE_S = 0.05
+#: Open turns of a flight that is left to the next owner: so far below zero that no number of endings settles it.
+_NEVER_SETTLES = -(10**9)
 
 
 class Dispatcher:
@@ -95,6 +57,7 @@ class Dispatcher:
         discard_unrouted: an event that no target wants is done, rather than a dead letter.
         observe: told of every finished turn, for the log and the metrics.
         surroundings: time, chance and names.
+        may_begin: whether the partitions are surely still ours; while they may not be, no attempt begins.
     """
 
     def __init__(  # noqa: PLR0913 - the parts it is made of, each once
@@ -108,6 +71,7 @@ class Dispatcher:
         discard_unrouted: bool,
         observe: Callable[[Attempt], None],
         surroundings: Surroundings,
+        may_begin: Callable[[], bool] = lambda: True,
     ) -> None:
         self._directory = directory
         self._producer = producer
@@ -117,6 +81,7 @@ class Dispatcher:
         self._discard_unrouted = discard_unrouted
         self._observe = observe
         self._around = surroundings
+        self._may_begin = may_begin
         self._queues: dict[TargetName, TargetQueue] = {}
         self._crowded: set[TargetQueue] = set()
         self._sweep_timer: asyncio.TimerHandle | None = None
@@ -183,7 +148,7 @@ class Dispatcher:
         for queue in self._queues.values():
             for turn in queue.withdraw(lambda _, turn: not turn.flight.started):
                 self.window.leave()
-                turn.flight.open_turns = -1  # it can't settle any more
+                turn.flight.open_turns = _NEVER_SETTLES
         await self._drain.wait_until_empty(self.window, limit_s=limit_s)
         for queue in list(self._queues.values()):
             for turn in queue.withdraw(lambda _, _turn: True):
@@ -217,6 +182,11 @@ class Dispatcher:
         turn.task = asyncio.get_running_loop().create_task(self._attempt(turn, queue))
 
     async def _attempt(self, turn: Turn, queue: TargetQueue) -> None:
+        while not self._may_begin():
+            if turn.flight.ledger.closed or self.draining:
+                self._abandon(turn, queue)
+                return
+            await asyncio.sleep(_LEASE_PAUSE_S)
         started_at_ms = self._around.clock_ms()
         started_s = self._around.monotonic_s()
         outcome: Outcome
@@ -230,13 +200,23 @@ class Dispatcher:
                 "attempt_crashed", event_id=str(turn.delivery.event.id), target=str(turn.delivery.target)
             )
             outcome = Failed(error=f"{type(error).__name__} inside the worker, see its log")
-        now_s = self._around.monotonic_s()
-        for next_turn in queue.finished(turn, now_s=now_s):
+        self._release(turn, queue)
+        duration_ms = round((self._around.monotonic_s() - started_s) * 1000, 3)
+        self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
+
+    def _abandon(self, turn: Turn, queue: TargetQueue) -> None:
+        """Leave a turn to the partition's next owner: its record stays unsettled."""
+        turn.flight.open_turns = _NEVER_SETTLES
+        self._release(turn, queue)
+        self.window.leave()
+        self._drain.changed()
+
+    def _release(self, turn: Turn, queue: TargetQueue) -> None:
+        """A running turn gives its slot to who waits for it."""
+        for next_turn in queue.finished(turn, now_s=self._around.monotonic_s()):
             self._start(next_turn, queue)
         if queue.idle and self._queues.get(turn.target.name) is queue:
             del self._queues[turn.target.name]
-        duration_ms = round((now_s - started_s) * 1000, 3)
-        self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
 
     def _conclude(
         self, turn: Turn, outcome: Outcome, *, started_at_ms: int | None = None, duration_ms: float = 0.0

@@ -14,6 +14,7 @@ from faust.sensors.monitor import Monitor
 
 from streams import topics
 from streams.commit.consumer import settled_transport
+from streams.commit.lease import Lease
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers
 from streams.dispatch.dispatcher import Dispatcher
@@ -27,7 +28,12 @@ _CONGESTION_PAUSE_S = 0.05
 
 
 def new_app(
-    settings: Settings, *, ledgers: Ledgers, dispatcher: Dispatcher, on_defect: Callable[[Exception], None]
+    settings: Settings,
+    *,
+    ledgers: Ledgers,
+    lease: Lease,
+    dispatcher: Dispatcher,
+    on_defect: Callable[[Exception], None],
 ) -> Any:
     """A Faust app, not started. `on_defect` is told of an exception that no record should be able to cause."""
     rebalance_limit_s = settings.rebalance_drain_limit_s
@@ -59,7 +65,7 @@ def new_app(
         topic_disable_leader=True,
         web_enabled=False,
     )
-    transport = settled_transport(ledgers, drain=drain, resume=dispatcher.resume)
+    transport = settled_transport(ledgers, lease=lease, drain=drain, resume=dispatcher.resume)
     app.transport = transport(app.conf.broker_consumer, app)
     _add_agent(app, topics.EVENTS, ledgers, dispatcher, dispatcher.take_event, on_defect)
     _add_agent(app, topics.REDELIVERY, ledgers, dispatcher, dispatcher.take_redelivery, on_defect)

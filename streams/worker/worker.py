@@ -16,6 +16,7 @@ from connectors.kafka.producer import AcknowledgedProducer, producer_config
 from connectors.webhook.limits import Limits
 from connectors.webhook.sender import Sender
 from outbox.handlers import Handler
+from streams.commit.lease import Lease
 from streams.commit.ledgers import Ledgers
 from streams.dispatch.directory import Directory
 from streams.dispatch.dispatcher import Dispatcher
@@ -64,6 +65,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     sender = Sender(limits=_limits(settings))
     calls = HandlerCalls()
     directory = _directory(settings, handlers, calls=calls, sender=sender, around=around)
+    lease = Lease(session_s=settings.session_timeout_s, monotonic_s=around.monotonic_s)
     dispatcher = Dispatcher(
         directory=directory,
         producer=producer,
@@ -73,11 +75,12 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
         discard_unrouted=settings.unrouted == "discard",
         observe=log_attempt,
         surroundings=around,
+        may_begin=lease.held,
     )
     feed = EndpointFeed(
         settings.kafka_bootstrap_servers, put=directory.put_endpoint, remove=directory.remove_endpoint
     )
-    app = new_app(settings, ledgers=Ledgers(), dispatcher=dispatcher, on_defect=fail)
+    app = new_app(settings, ledgers=Ledgers(), lease=lease, dispatcher=dispatcher, on_defect=fail)
     try:
         await feed.start()
         await app.start()
