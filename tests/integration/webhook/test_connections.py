@@ -1,8 +1,6 @@
 """The life of connections: stale ones, cancelled ones, too many, too old, and the end of all."""
 
 import asyncio
-import gc
-import ssl
 from datetime import timedelta
 
 import pytest
@@ -174,19 +172,3 @@ async def test_closing_ends_what_is_under_way(receiver: Receiver) -> None:
 async def test_a_sender_may_be_closed_before_it_was_used() -> None:
     """Stopping is allowed at any time."""
     await Sender().close()
-
-
-async def test_cases_24_one_tls_context_serves_every_connection(receiver: Receiver) -> None:
-    """A context for each connection is what leaked in others' senders: there is one, however many are dialled."""
-
-    def contexts() -> int:
-        return sum(isinstance(thing, ssl.SSLContext) for thing in gc.get_objects())
-
-    async with Sender(limits=HASTY) as sender:
-        before = contexts()
-        async with Receiver() as plain:
-            plain.script("/", close_without_answer())
-            for _ in range(20):
-                await sender.send(hook(plain.url("/")))
-        assert contexts() == before
-    assert receiver.connection_count == 0

@@ -1,5 +1,6 @@
 """TLS: the certificate is checked for the URL's name, whatever address is dialled."""
 
+import gc
 import ssl
 from collections.abc import AsyncIterator
 from ipaddress import IPv4Address
@@ -8,6 +9,7 @@ import pytest
 import trustme
 
 from connectors.webhook.answer import NoAnswer, NoAnswerReason, Responded
+from connectors.webhook.connection import Connection
 from connectors.webhook.sender import Sender
 from tests.integration.webhook.sending import hook, resolver
 from tests.support.answers import close_without_answer, respond
@@ -123,3 +125,31 @@ async def test_cases_23_a_stale_tls_connection_is_no_failed_attempt(
 
     assert isinstance(answer, Responded)
     assert [request.connection for request in tls_receiver.requests] == [1, 1, 2]
+
+
+async def test_cases_24_nothing_stays_of_a_tls_connection(
+    tls_receiver: Receiver, client_tls: ssl.SSLContext
+) -> None:
+    """After many connections there is the one context, and no more of anything than before (svix #952)."""
+
+    def alive() -> dict[str, int]:
+        gc.collect()
+        # Of the two sides' TLS objects ours only: the receiver's last one goes when it likes.
+        return {
+            "contexts": sum(isinstance(thing, ssl.SSLContext) for thing in gc.get_objects()),
+            "sessions": sum(
+                isinstance(thing, ssl.SSLObject) and not thing.server_side for thing in gc.get_objects()
+            ),
+            "connections": sum(isinstance(thing, Connection) for thing in gc.get_objects()),
+        }
+
+    tls_receiver.script("/", respond(200, b"ok", close=True))
+    tls_sender = sender(client_tls)
+    before = alive()
+    for _ in range(20):
+        await tls_sender.send(hook(tls_receiver.url("/")))
+    assert tls_receiver.connection_count == 20
+    await tls_sender.close()
+    await tls_receiver.wait_for_connections(0)
+
+    assert alive() == before
