@@ -27,7 +27,7 @@ from streams.settings.text import accepted_text, contradiction_text, raw_text
 __all__ = ["load_settings"]
 
 # Read by others than the processor: the embedded stack and the tests have variables of their own.
-_OTHERS_PREFIXES = ("OUTBOX_DEV_", "OUTBOX_TEST_")
+_OTHERS_PREFIXES = ("OUTBOX_DEV", "OUTBOX_TEST_")
 # Kubernetes gives every pod the addresses of the Services around it, such as OUTBOX_API_PORT_80_TCP.
 _SERVICE_LINK = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)?$"
