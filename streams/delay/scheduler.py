@@ -12,13 +12,14 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 import structlog
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from connectors.kafka.producer import OutgoingRecord, producer_config
+from connectors.kafka.errors import ProducerFatal
+from connectors.kafka.producer import RecordProducer, producer_config
 from streams import topics
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
-from streams.delay.lane import BUFFER_RECORDS, Lane, Waiting
+from streams.delay.lane import Lane, Waiting
 from streams.delay.move import due_at_ms, move
 from streams.errors import SchedulerFailed
 from streams.records.delivery import Origin
@@ -31,7 +32,8 @@ _log = structlog.get_logger("streams.delay")
 
 _LONGEST_POLL_S = 0.1
 _BATCH = 500
-_REPRODUCE_AFTER_MS = 1_000
+#: Moves on their way at once: the bound of what a slow broker can pile up here.
+_MAX_OUTSTANDING = 20_000
 _FLUSH_S = 3.0
 _COMMITTED_TRIES = 6
 _COMMITTED_TIMEOUT_S = 5.0
@@ -78,9 +80,10 @@ class Scheduler:
         self._commit_interval_s = commit_interval_s
         self._ledgers = Ledgers()
         self._lanes: dict[Partition, Lane] = {}
-        self._refused: list[tuple[int, OutgoingRecord, Callable[[], None]]] = []
         self._fatal: str | None = None
-        self._producer = Producer(producer_config(bootstrap_servers, client_id=topics.SCHEDULER_GROUP))
+        self._producer = RecordProducer(
+            producer_config(bootstrap_servers, client_id=topics.SCHEDULER_GROUP), on_fatal=self._fail
+        )
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap_servers,
@@ -115,7 +118,7 @@ class Scheduler:
                 for message in self._consumer.consume(_BATCH, self._poll_s()):
                     self._read(message)
                 self._move_due()
-                self._producer.poll(0)
+                self._producer.poll()
                 if self._clock.monotonic_s() >= commit_at_s:
                     self._commit(asynchronous=True)
                     commit_at_s = self._clock.monotonic_s() + self._commit_interval_s
@@ -124,6 +127,7 @@ class Scheduler:
         finally:
             self._finish_moves()
             self._consumer.close()  # revokes, and so commits
+            self._producer.close()
             _log.info("scheduler_stopped")
 
     def _poll_s(self) -> float:
@@ -168,7 +172,7 @@ class Scheduler:
     def _move_due(self) -> None:
         now_ms = self._clock.clock_ms()
         for partition, lane in self._lanes.items():
-            for waiting in lane.take_due(now_ms=now_ms, most=BUFFER_RECORDS):
+            for waiting in lane.take_due(now_ms=now_ms, most=_MAX_OUTSTANDING - self._producer.outstanding):
                 record = move(
                     waiting,
                     parked_at=Origin(*partition, waiting.offset),
@@ -176,41 +180,10 @@ class Scheduler:
                     tiers=self._tiers,
                     random=self._clock.random,
                 )
-                self._send(record, _settle(lane.ledger, waiting.offset))
+                self._producer.send(record, _settle(lane.ledger, waiting.offset))
             if lane.paused and lane.low:
                 self._consumer.resume([TopicPartition(*partition)])
                 lane.paused = False
-        while self._refused and self._refused[0][0] <= now_ms:
-            _, record, settle = self._refused.pop(0)
-            self._send(record, settle)
-
-    def _send(self, record: OutgoingRecord, settle: Callable[[], None]) -> None:
-        def delivered(error: KafkaError | None, _message: object) -> None:
-            if error is None:
-                settle()
-            elif error.fatal():
-                self._fatal = f"producing to {record.topic} failed for good: {error.str()}"
-            else:
-                _log.warning("move_refused", topic=record.topic, error=error.str())
-                self._refused.append((self._clock.clock_ms() + _REPRODUCE_AFTER_MS, record, settle))
-
-        while True:
-            try:
-                self._producer.produce(
-                    record.topic,
-                    record.value,
-                    record.key,
-                    -1 if record.partition is None else record.partition,
-                    delivered,
-                    headers=record.headers,  # type: ignore[arg-type]  # the stub's list is invariant
-                )
-            except BufferError:
-                self._producer.poll(_LONGEST_POLL_S)
-            except KafkaException as exception:
-                delivered(exception.args[0], None)
-                return
-            else:
-                return
 
     def _commit(self, *, asynchronous: bool) -> None:
         commits = self._ledgers.commits()
@@ -233,6 +206,9 @@ class Scheduler:
         if error is not None:
             _log.warning("commit_refused", error=error.str())
             self._ledgers.uncommitted()
+
+    def _fail(self, error: ProducerFatal) -> None:
+        self._fatal = str(error)
 
     def _finish_moves(self) -> None:
         self._producer.flush(_FLUSH_S)
@@ -264,7 +240,6 @@ class Scheduler:
     def _forget(self) -> None:
         self._ledgers.revoke()
         self._lanes = {}
-        self._refused = []
 
 
 def _committed(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:

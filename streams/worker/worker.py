@@ -12,7 +12,8 @@ from typing import Any
 
 import structlog
 
-from connectors.kafka.producer import AcknowledgedProducer, producer_config
+from connectors.kafka.loop_producer import LoopProducer
+from connectors.kafka.producer import producer_config
 from connectors.webhook.limits import Limits
 from connectors.webhook.sender import Sender
 from outbox.handlers import Handler
@@ -59,7 +60,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
         if not failed.done():
             failed.set_exception(WorkerFailed(str(error)))
 
-    producer = AcknowledgedProducer(
+    producer = LoopProducer(
         producer_config(settings.kafka_bootstrap_servers, client_id="outbox-worker"), loop=loop, on_fatal=fail
     )
     sender = Sender(limits=_limits(settings))
