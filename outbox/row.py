@@ -88,8 +88,7 @@ class OutboxRow:
         '{"total":"9.90"}'
         >>> OutboxRow.of(type="order created", aggregate=("order", "42"), payload="{}")
         Traceback (most recent call last):
-        outbox.errors.InvalidFieldError: type: 'order created' is no event type. Use one or more words joined
-        by ...
+        outbox.errors.InvalidFieldError: type: 'order created' is no event type. Use ...
         """
         aggregate_type, aggregate_id = _pair(aggregate)
         media_type = DEFAULT_CONTENT_TYPE if content_type is None else content_type

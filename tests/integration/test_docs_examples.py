@@ -1,0 +1,86 @@
+"""The documentation's examples that need the outbox's database."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import sqlparse
+
+from tests.support.doc_examples import examples
+
+PYTHON = examples("python database")
+SQL = examples("sql database")
+
+
+def types(url: str) -> list[str]:
+    with psycopg.connect(url) as connection:
+        rows = connection.execute("select type from outbox.outbox order by created_at").fetchall()
+        connection.execute("delete from outbox.outbox")
+    return [event_type for (event_type,) in rows]
+
+
+def run_page(page: str, url: str) -> dict[str, Any]:
+    namespace: dict[str, Any] = {"__name__": "an_example", "database_url": url}
+    for example in PYTHON[page]:
+        exec(compile(example.code, example.page, "exec"), namespace)  # noqa: S102 - our own pages
+    return namespace
+
+
+async def test_the_library_page_appends_what_it_says(outbox_database_url: str) -> None:
+    """Each example of the page commits its events; the async one is a function, called here."""
+    namespace = run_page("docs/reference/library.md", outbox_database_url)
+    place_order = namespace["place_order"]
+    assert inspect.iscoroutinefunction(place_order)
+    async with await psycopg.AsyncConnection.connect(outbox_database_url) as connection:
+        await place_order(connection)
+    assert types(outbox_database_url) == ["order.created", *["order.line.added"] * 3, "order.created"]
+
+
+@pytest.mark.parametrize("page", PYTHON)
+def test_the_python_examples_of_a_page_run(page: str, outbox_database_url: str) -> None:
+    """A reader who copies an example gets what the page says."""
+    with psycopg.connect(outbox_database_url) as connection:
+        connection.execute("drop table if exists orders")
+    run_page(page, outbox_database_url)
+
+
+def test_the_table_page_appends_what_it_says(outbox_database_url: str) -> None:
+    """Its statements run as they stand, for the role that it grants rights to."""
+    types(outbox_database_url)
+    *appending, granting, deleting = SQL["docs/reference/outbox-table.md"]
+    with psycopg.connect(outbox_database_url, autocommit=True) as connection:
+        try:
+            run_sql(connection, granting.code)
+            connection.execute("set role shop")
+            for example in appending:
+                run_sql(connection, example.code)
+            connection.execute("reset role")
+            run_sql(connection, deleting.code)
+        finally:
+            connection.execute("reset role")
+            connection.execute("drop owned by shop")
+            connection.execute("drop role shop")
+    assert types(outbox_database_url) == ["order.created", "order.created", "order.shipped"]
+
+
+def run_sql(connection: psycopg.Connection[Any], code: str) -> None:
+    for statement in sqlparse.split(code):
+        connection.execute(statement)
+
+
+def test_the_table_page_has_the_columns_that_there_are(outbox_database_url: str) -> None:
+    """The table of columns is that of the table: names, types, in order."""
+    page = (Path(__file__).parents[2] / "docs/reference/outbox-table.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| `")]
+    documented = [(name.strip(" `"), data_type.strip(" `")) for name, data_type in rows]
+    with psycopg.connect(outbox_database_url) as connection:
+        actual = connection.execute(
+            "select attname, format_type(atttypid, atttypmod) from pg_attribute "
+            "where attrelid = 'outbox.outbox'::regclass and attnum > 0 order by attnum"
+        ).fetchall()
+    short = {"timestamp with time zone": "timestamptz"}
+    assert documented == [(name, short.get(data_type, data_type)) for name, data_type in actual]
