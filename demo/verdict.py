@@ -69,7 +69,9 @@ def judge(expected: Sequence[Expectation], evidence: Evidence) -> Verdict:
 
 
 def _problems(expected: Sequence[Expectation], evidence: Evidence) -> Iterator[str]:
-    yield from _about("not delivered and not dead-lettered (lost)", _ends_missing(expected, evidence))
+    yield from _about("without the end that it must have (lost)", _ends_missing(expected, evidence))
+    succeeds = {(item.event_id, item.target) for item in expected if item.code is None}
+    yield from _about("succeeded, and must not", _pairs(delivered_pairs(evidence) - succeeds))
     yield from _contact_problems(expected, evidence)
     yield from _dead_letter_problems(expected, evidence)
     yield from _retry_problems(expected, evidence)

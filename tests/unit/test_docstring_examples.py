@@ -9,13 +9,14 @@ import pkgutil
 import pytest
 
 import connectors
+import demo
 import devstack
 import outbox
 import streams
 
 MODULES = [
     module.name
-    for package in (outbox, connectors, streams, devstack)
+    for package in (outbox, connectors, streams, devstack, demo)
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
     if not module.name.endswith("__main__")  # importing it runs the command
 ]
