@@ -9,7 +9,7 @@ from streams.dispatch.hops import dead_record
 from streams.errors import RecordMalformed
 from streams.records.delivery import Origin
 from streams.records.outcome import ErrorCode
-from streams.records.wire import read_int
+from streams.records.wire import read_int, read_origin
 from streams.retry.tiers import RetryTiers
 from streams.retry.wait import wait_until
 
@@ -60,14 +60,7 @@ def _move(waiting: Waiting, *, now_ms: int, tiers: RetryTiers, random: Callable[
             del headers["outbox-not-before"]
         return _record(waiting, headers, topic=wait.lane.topic, partition=wait.lane.partition)
     headers.pop("outbox-not-before", None)
-    return _record(waiting, headers, topic=topics.REDELIVERY, partition=_origin_partition(headers))
-
-
-def _origin_partition(headers: dict[str, bytes]) -> int:
-    parts = headers.get("outbox-origin", b"").rsplit(b"/", 2)
-    if len(parts) != 3 or not parts[1].isdigit():  # noqa: PLR2004 - topic, partition, offset
-        raise RecordMalformed("header outbox-origin is not topic/partition/offset")
-    return int(parts[1])
+    return _record(waiting, headers, topic=topics.REDELIVERY, partition=read_origin(headers).partition)
 
 
 def _record(waiting: Waiting, headers: dict[str, bytes], *, topic: str, partition: int) -> OutgoingRecord:

@@ -27,11 +27,14 @@ __all__ = [
     "encode_event",
     "header_map",
     "read_int",
+    "read_origin",
 ]
 
 Headers = list[tuple[str, bytes]]
 
 ERROR_MAX_BYTES = 1024
+#: Kafka's own bound: partitions are numbered with 32 bits.
+_PARTITION_MAX = 2**31 - 1
 
 
 def header_map(headers: Iterable[tuple[str, bytes | str | None]] | None) -> dict[str, bytes]:
@@ -62,19 +65,18 @@ def decode_event(headers: dict[str, bytes], *, key: bytes | None, value: bytes |
     except RecordMalformed:
         raise
     except (ValueError, OverflowError) as error:
-        raise RecordMalformed(f"the record is no outbox event: {error}") from error
+        raise RecordMalformed(f"the record is no outbox event: {_brief(error)}") from error
 
 
 def decode_delivery(headers: dict[str, bytes], *, key: bytes | None, value: bytes | None) -> Delivery:
     """The delivery of a record on `outbox.redelivery`, a retry tier or the dead letters."""
     event = decode_event(headers, key=key, value=value)
     try:
-        topic, partition, offset = _text(headers, "outbox-origin").rsplit("/", 2)
         replay_id = headers.get("outbox-replay-id")
         return Delivery(
             event=event,
             target=parse_target(_text(headers, "outbox-target")),
-            origin=Origin(topic, int(partition), int(offset)),
+            origin=read_origin(headers),
             attempt=_count(headers, "outbox-attempt", least=1),
             deferrals=_count(headers, "outbox-deferrals", least=0)
             if headers.get("outbox-deferrals", b"") != b""
@@ -85,7 +87,7 @@ def decode_delivery(headers: dict[str, bytes], *, key: bytes | None, value: byte
     except RecordMalformed:
         raise
     except ValueError as error:
-        raise RecordMalformed(f"the record of event {event.id} is no delivery: {error}") from error
+        raise RecordMalformed(f"the record of event {event.id} is no delivery: {_brief(error)}") from error
 
 
 def encode_event(event: Event) -> Headers:
@@ -128,14 +130,29 @@ def read_int(headers: dict[str, bytes], name: str) -> int | None:
     return int(raw)
 
 
+def read_origin(headers: dict[str, bytes]) -> Origin:
+    """Where the event was first read; RecordMalformed where that is missing or is no place in a topic."""
+    place = _text(headers, "outbox-origin").rsplit("/", 2)
+    # As in read_int: plain digits only, and of those no more than fit.
+    numbers = [int(text) for text in place[1:] if text.isascii() and text.isdigit() and len(text) <= 18]  # noqa: PLR2004
+    if len(numbers) != 2 or numbers[0] > _PARTITION_MAX:  # noqa: PLR2004 - partition and offset
+        raise RecordMalformed("header outbox-origin is not topic/partition/offset")
+    return Origin(place[0], *numbers)
+
+
 def cut(text: str, *, max_bytes: int = ERROR_MAX_BYTES) -> str:
     """The text, cut to so many bytes of UTF-8 without splitting a character.
 
     >>> cut("abc", max_bytes=2)
     'ab'
     """
-    raw = text.encode(errors="replace")
-    return text if len(raw) <= max_bytes else raw[:max_bytes].decode(errors="ignore")
+    # A lone surrogate (an exception's text may hold one) can't be written anywhere: "?" stands for it.
+    return text.encode(errors="replace")[:max_bytes].decode(errors="ignore")
+
+
+def _brief(error: Exception) -> str:
+    """What Python says of a value quotes it whole, however long it is."""
+    return cut(str(error), max_bytes=200)
 
 
 def _text(headers: dict[str, bytes], name: str) -> str:
