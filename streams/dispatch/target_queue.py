@@ -2,13 +2,16 @@
 
 The estimate is what keeps one slow target from holding everybody's window (INV-6): when its queue would
 wait longer than a bound *and* its attempts are slow, its waiting turns are withdrawn and parked. A fast
-target under a backlog is never overloaded in this sense: there, back-pressure is right.
+target under a backlog is never overloaded in this sense: there, back-pressure is right. "Slow" is a matter
+of medians: one attempt that hangs takes one slot, and the others go on serving the queue.
 
 Pure bookkeeping; the monotonic clock's reading is passed in, in seconds.
 """
 
 from collections import deque
 from collections.abc import Callable
+from itertools import islice
+from statistics import median
 
 from streams.dispatch.target import Target
 from streams.dispatch.turn import Turn
@@ -17,7 +20,8 @@ __all__ = ["TargetQueue"]
 
 #: An attempt that takes longer than this makes a target slow.
 _SLOW_S = 1.0
-_SMOOTHING = 0.2
+#: So many of the last attempts tell how long one takes.
+_REMEMBERED = 9
 
 _Key = tuple[str, str]
 
@@ -25,14 +29,14 @@ _Key = tuple[str, str]
 class TargetQueue:
     """Running and waiting turns of one target."""
 
-    __slots__ = ("_behind", "_ready", "_running", "_service_s", "target", "waiting")
+    __slots__ = ("_behind", "_ready", "_running", "_took_s", "target", "waiting")
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self._running: dict[Turn, float] = {}  # started at; in the order of starting
         self._ready: deque[Turn] = deque()  # their key is free, but no slot is
         self._behind: dict[_Key, deque[Turn] | None] = {}  # keys in use, and who waits behind
-        self._service_s = 0.0
+        self._took_s: deque[float] = deque(maxlen=_REMEMBERED)
         self.waiting = 0
 
     @property
@@ -51,8 +55,7 @@ class TargetQueue:
 
     def finished(self, turn: Turn, *, now_s: float) -> list[Turn]:
         """A running turn's attempt ended. Returns the turns that have their slots now."""
-        duration_s = now_s - self._running.pop(turn)
-        self._service_s += _SMOOTHING * (duration_s - self._service_s)
+        self._took_s.append(now_s - self._running.pop(turn))
         behind = self._behind[turn.key]
         if behind:
             self._ready.append(behind.popleft())
@@ -61,9 +64,11 @@ class TargetQueue:
         return self._start_ready(now_s=now_s)
 
     def service_s(self, *, now_s: float) -> float:
-        """How long an attempt takes at present: the smoothed past, or the oldest running attempt if that is longer."""
-        oldest = next(iter(self._running.values()), now_s)
-        return max(self._service_s, now_s - oldest)
+        """How long an attempt takes at present: the median of the last ones, or of those that run if that is longer."""
+        took_s = median(self._took_s) if self._took_s else 0.0
+        # They stand in the order of their starts, so the middle one is the oldest of the younger half.
+        middle = next(islice(self._running.values(), len(self._running) // 2, None), now_s)
+        return max(took_s, now_s - middle)
 
     def overloaded(self, *, now_s: float, bound_s: float) -> bool:
         """Is it slow, and would the last in its queue wait longer than the bound?"""

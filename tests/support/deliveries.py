@@ -10,15 +10,42 @@ from hypothesis import strategies as st
 
 from outbox.event import Event
 from streams.records.delivery import Delivery, Origin
+from streams.records.outcome import ErrorCode
 from streams.records.target import TargetName
+from streams.retry.policy import ExponentialBackoff, RetryPolicy, ScheduledBackoff
 from streams.retry.tiers import RetryTiers
 from streams.settings.fields import Fields
 
-__all__ = ["DEFAULT_TIERS", "NOW_MS", "a_delivery", "an_event", "any_delivery", "any_event", "default_tiers"]
+__all__ = [
+    "DEFAULT_TIERS",
+    "ENDPOINT_POLICY",
+    "ENDPOINT_SCHEDULE",
+    "HANDLER_POLICY",
+    "NOW_MS",
+    "a_delivery",
+    "an_event",
+    "any_delivery",
+    "any_event",
+    "default_tiers",
+]
 
 NOW_MS = 1_770_000_000_000
 
 DEFAULT_TIERS: tuple[timedelta, ...] = Fields.model_fields["tiers"].default
+ENDPOINT_SCHEDULE: tuple[timedelta, ...] = Fields.model_fields["endpoint_schedule"].default
+
+HANDLER_POLICY = RetryPolicy(
+    max_attempts=8,
+    max_age=timedelta(hours=24),
+    backoff=ExponentialBackoff(base=timedelta(seconds=1), cap=timedelta(minutes=15)),
+    exhausted_code=ErrorCode.HANDLER_TEMPORARY_FAILURE,
+)
+ENDPOINT_POLICY = RetryPolicy(
+    max_attempts=len(ENDPOINT_SCHEDULE) + 1,
+    max_age=timedelta(hours=96),
+    backoff=ScheduledBackoff(delays=ENDPOINT_SCHEDULE),
+    exhausted_code=ErrorCode.ENDPOINT_EXHAUSTED,
+)
 
 
 @cache

@@ -22,24 +22,17 @@ from streams.records.outcome import (
 )
 from streams.records.target import TargetName
 from streams.records.wire import decode_delivery, encode_delivery, header_map
-from streams.retry.policy import ExponentialBackoff, RetryPolicy, ScheduledBackoff, decide
-from streams.settings.fields import Fields
+from streams.retry.policy import ExponentialBackoff, RetryPolicy, decide
 from tests.support.chance import seeded
-from tests.support.deliveries import NOW_MS, a_delivery, default_tiers
+from tests.support.deliveries import (
+    ENDPOINT_POLICY,
+    ENDPOINT_SCHEDULE,
+    HANDLER_POLICY,
+    NOW_MS,
+    a_delivery,
+    default_tiers,
+)
 
-HANDLER = RetryPolicy(
-    max_attempts=8,
-    max_age=timedelta(hours=24),
-    backoff=ExponentialBackoff(base=timedelta(seconds=1), cap=timedelta(minutes=15)),
-    exhausted_code=ErrorCode.HANDLER_TEMPORARY_FAILURE,
-)
-SCHEDULE: tuple[timedelta, ...] = Fields.model_fields["endpoint_schedule"].default
-ENDPOINT = RetryPolicy(
-    max_attempts=len(SCHEDULE) + 1,
-    max_age=timedelta(hours=96),
-    backoff=ScheduledBackoff(delays=SCHEDULE),
-    exhausted_code=ErrorCode.ENDPOINT_EXHAUSTED,
-)
 TIERS = default_tiers()
 #: No backoff goes through more than one lane's rounding up.
 STEP_MS = 75_000
@@ -63,7 +56,7 @@ def decided(
     delivery: Delivery,
     outcome: Outcome,
     *,
-    policy: RetryPolicy = HANDLER,
+    policy: RetryPolicy = HANDLER_POLICY,
     now_ms: int = NOW_MS,
     chance: float = 0.5,
 ) -> NextHop:
@@ -106,12 +99,12 @@ def test_backoff_never_exceeds_its_cap(attempt: int, base_ms: int, cap_ms: int) 
     assert 0 < backoff.after(attempt) <= cap_ms
 
 
-@given(attempt=st.integers(1, len(SCHEDULE)), chance=chances)
+@given(attempt=st.integers(1, len(ENDPOINT_SCHEDULE)), chance=chances)
 def test_an_endpoints_backoff_follows_the_schedule(attempt: int, chance: float) -> None:
     """The Standard Webhooks schedule, 5 s to 24 h, jittered the same way; long waits in laps."""
     delivery = a_delivery(attempt=attempt)
-    hop = retried(decided(delivery, Failed(error="503"), policy=ENDPOINT, chance=chance))
-    delay_ms = SCHEDULE[attempt - 1] // timedelta(milliseconds=1)
+    hop = retried(decided(delivery, Failed(error="503"), policy=ENDPOINT_POLICY, chance=chance))
+    delay_ms = ENDPOINT_SCHEDULE[attempt - 1] // timedelta(milliseconds=1)
     assert delay_ms / 2 <= wait_ms(hop) <= delay_ms
 
 
@@ -121,8 +114,8 @@ def test_n_attempts_are_exactly_n(attempts: int) -> None:
     policy = RetryPolicy(
         max_attempts=attempts,
         max_age=timedelta(days=365),
-        backoff=HANDLER.backoff,
-        exhausted_code=HANDLER.exhausted_code,
+        backoff=HANDLER_POLICY.backoff,
+        exhausted_code=HANDLER_POLICY.exhausted_code,
     )
     delivery, now_ms, made = a_delivery(), NOW_MS, 0
     while True:
@@ -142,17 +135,18 @@ def test_the_whole_default_schedule_fits_into_the_age() -> None:
     """CASES 5: with the defaults, an endpoint gets all of its attempts; the age does not cut the schedule short."""
     delivery, now_ms, made = a_delivery(), NOW_MS, 1
     while isinstance(
-        hop := decided(delivery, Failed(error="503"), policy=ENDPOINT, now_ms=now_ms, chance=0.0), Retry
+        hop := decided(delivery, Failed(error="503"), policy=ENDPOINT_POLICY, now_ms=now_ms, chance=0.0),
+        Retry,
     ):
         made += 1
         now_ms, delivery = (hop.not_before_ms or hop.due_at_ms) + STEP_MS, hop.delivery
-    assert made == len(SCHEDULE) + 1
+    assert made == len(ENDPOINT_SCHEDULE) + 1
     assert buried(hop).error.startswith("all 10 attempts used")
 
 
 @pytest.mark.parametrize(
     ("policy", "code"),
-    [(HANDLER, "HANDLER_TEMPORARY_FAILURE"), (ENDPOINT, "ENDPOINT_EXHAUSTED")],
+    [(HANDLER_POLICY, "HANDLER_TEMPORARY_FAILURE"), (ENDPOINT_POLICY, "ENDPOINT_EXHAUSTED")],
     ids=["handler", "endpoint"],
 )
 @pytest.mark.parametrize("last", [Failed(error="down"), Interrupted()], ids=["failed", "interrupted"])
@@ -235,7 +229,9 @@ def test_retry_after_is_never_undercut(hint_ms: int, attempt: int, chance: float
 )
 def test_no_outcome_makes_it_raise(delivery: Delivery, data: st.DataObject) -> None:
     """Whatever comes of a turn has a next hop, for counts of any size and hints of any length."""
-    policy = data.draw(st.sampled_from([HANDLER, ENDPOINT, UnknownTarget(TargetName("handler", "h")).policy]))
+    policy = data.draw(
+        st.sampled_from([HANDLER_POLICY, ENDPOINT_POLICY, UnknownTarget(TargetName("handler", "h")).policy])
+    )
     hop = decided(delivery, data.draw(outcomes), policy=policy, chance=data.draw(chances))
     match hop:
         case Done():
@@ -257,8 +253,10 @@ def test_the_counts_live_in_the_record(turns: list[Outcome], seed: int) -> None:
     now_ms = NOW_MS
     for outcome in turns:
         chance = random()
-        in_memory = decided(kept, outcome, policy=ENDPOINT, now_ms=now_ms, chance=chance)
-        from_record = decided(over_the_wire(carried), outcome, policy=ENDPOINT, now_ms=now_ms, chance=chance)
+        in_memory = decided(kept, outcome, policy=ENDPOINT_POLICY, now_ms=now_ms, chance=chance)
+        from_record = decided(
+            over_the_wire(carried), outcome, policy=ENDPOINT_POLICY, now_ms=now_ms, chance=chance
+        )
         assert in_memory == from_record
         if not isinstance(in_memory, Retry) or not isinstance(from_record, Retry):
             break

@@ -1,0 +1,74 @@
+"""A target whose attempts do as the test says, each at the test's own moment."""
+
+import asyncio
+from collections.abc import Sequence
+
+from streams.dispatch.directory import Directory
+from streams.dispatch.target import Target
+from streams.records.delivery import Delivery
+from streams.records.outcome import Outcome, Succeeded
+from streams.records.target import TargetName
+from streams.retry.policy import RetryPolicy
+from tests.support.deliveries import ENDPOINT_POLICY
+
+__all__ = ["ScriptedDirectory", "ScriptedTarget"]
+
+
+class ScriptedTarget:
+    """Answers with `outcome` at once, or, while `holding`, each attempt when it is answered by hand.
+
+    An exception for an outcome is raised. `begun` lists every attempt's delivery, in order; `running` those that are
+    under way.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        concurrency: int = 4,
+        policy: RetryPolicy = ENDPOINT_POLICY,
+        outcome: Outcome | BaseException | None = None,
+    ) -> None:
+        self.name = TargetName("endpoint", name)
+        self.concurrency = concurrency
+        self.policy = policy
+        self.outcome: Outcome | BaseException = outcome or Succeeded()
+        self.holding = False
+        self.begun: list[Delivery] = []
+        self.running: dict[asyncio.Future[None], Delivery] = {}
+        self.most_running = 0
+
+    async def attempt(self, delivery: Delivery) -> Outcome:
+        self.begun.append(delivery)
+        answered = asyncio.get_running_loop().create_future()
+        self.running[answered] = delivery
+        self.most_running = max(self.most_running, len(self.running))
+        keys = [(held.event.aggregate_type, held.event.aggregate_id) for held in self.running.values()]
+        assert len(keys) == len(set(keys)), "two attempts of one key at once"
+        try:
+            if self.holding:
+                await answered
+        finally:
+            del self.running[answered]
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+    def answer(self, count: int = 1) -> None:
+        """Let the longest running attempts end."""
+        for answered in list(self.running)[:count]:
+            if not answered.done():
+                answered.set_result(None)
+
+
+class ScriptedDirectory(Directory):
+    """Every event goes to all of these targets."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        self.targets = list(targets)
+
+    def for_type(self, event_type: str) -> tuple[Target, ...]:  # noqa: ARG002 - all types alike
+        return tuple(self.targets)
+
+    def by_name(self, name: TargetName) -> Target | None:
+        return next((target for target in self.targets if target.name == name), None)
