@@ -3,6 +3,7 @@
 They carry the stack's mark, so that whatever becomes of the demo, the stack's guard ends them too.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from demo.failure import DemoFailedError
-from devstack.child import MARK_SEPARATOR, Command, kill_family, spawn
+from devstack.child import MARK_SEPARATOR, MARK_VARIABLE, kill_family
 from devstack.process_identity import ProcessIdentity
 
 __all__ = ["Child", "running"]
@@ -73,15 +74,23 @@ def running(
     children: list[Child] = []
     try:
         for name, arguments in commands.items():
-            log = state_dir / "logs" / f"{name}.log"
-            command = Command(
-                arguments=[sys.executable, "-m", "streams.cli", *arguments],
-                folder=_CHECKOUT,
-                mark=f"{name}{MARK_SEPARATOR}{state_dir}",
-                environment=environment,
-            )
-            children.append(Child(name=name, process=spawn(command, log=log), log=log))
+            children.append(_start(name, arguments, state_dir=state_dir, environment=environment))
         yield tuple(children)
     finally:
         for child in children:
             child.kill()
+
+
+def _start(name: str, arguments: list[str], *, state_dir: Path, environment: Mapping[str, str]) -> Child:
+    log = state_dir / "logs" / f"{name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(  # noqa: S603 - our own argument list, no shell
+            [sys.executable, "-m", "streams.cli", *arguments],
+            cwd=_CHECKOUT,
+            env={**os.environ, **environment, MARK_VARIABLE: f"{name}{MARK_SEPARATOR}{state_dir}"},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # a Ctrl-C in the terminal doesn't reach it: the demo asks it to stop
+        )
+    return Child(name=name, process=process, log=log)

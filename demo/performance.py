@@ -36,7 +36,7 @@ from devstack.stack import EmbeddedStack
 from outbox.event_filter import EventFilter
 from streams.settings import Settings
 from streams.setup import run_setup
-from streams.topics import retry_topic
+from streams.topics import SCHEDULER_GROUP, WORKER_GROUP, retry_topic
 
 __all__ = ["Performance"]
 
@@ -130,8 +130,8 @@ class Performance:
     async def _wait_until_ready(self, children: Sequence[Child]) -> None:
         settings = self._settings
         partitions = {
-            "outbox-worker": 2 * settings.partitions,
-            "outbox-scheduler": len(settings.tiers) * settings.lanes,
+            WORKER_GROUP: 2 * settings.partitions,
+            SCHEDULER_GROUP: len(settings.tiers) * settings.lanes,
         }
         with self._screen.doing("Starting `outbox worker --handlers demo.handlers` and `outbox scheduler`"):
             await groups_are_ready(

@@ -8,18 +8,15 @@ from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from datetime import timedelta
 
-from confluent_kafka import ConsumerGroupState, KafkaException
-from confluent_kafka.admin import AdminClient
-
 from connectors.kafka.compacted import CompactedReader
+from connectors.kafka.groups import ConsumerGroups
 from demo.failure import DemoFailedError
+from streams.topics import ENDPOINTS
 
 __all__ = ["endpoints_are_told", "groups_are_ready"]
 
-_ENDPOINTS_TOPIC = "outbox.endpoints"
 _WITHIN = timedelta(seconds=60)
 _ASK_AGAIN_AFTER_S = 0.1
-_ANSWER_WITHIN_S = 10.0
 
 
 async def endpoints_are_told(bootstrap_servers: str, *, ids: Collection[str]) -> None:
@@ -27,7 +24,7 @@ async def endpoints_are_told(bootstrap_servers: str, *, ids: Collection[str]) ->
     told: set[str] = set()
     reader = CompactedReader(
         bootstrap_servers,
-        topic=_ENDPOINTS_TOPIC,
+        topic=ENDPOINTS,
         client_id="demo",
         apply=lambda key, _: told.add(key.decode()),
     )
@@ -44,23 +41,12 @@ async def groups_are_ready(
     bootstrap_servers: str, *, partitions: Mapping[str, int], check: Callable[[], None]
 ) -> None:
     """Return when the members of each group own so many partitions; `check` raises when waiting is in vain."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    groups = ConsumerGroups(bootstrap_servers)
     async with _limit("worker and scheduler did not get their partitions"):
         for group, wanted in partitions.items():
-            while await asyncio.to_thread(_owned, admin, group) < wanted:
+            while sum((await asyncio.to_thread(groups.owned_partitions, group)).values()) < wanted:
                 check()
                 await asyncio.sleep(_ASK_AGAIN_AFTER_S)
-
-
-def _owned(admin: AdminClient, group: str) -> int:
-    try:
-        future = admin.describe_consumer_groups([group], request_timeout=_ANSWER_WITHIN_S)[group]
-        description = future.result()
-    except KafkaException:
-        return 0  # no such group yet
-    if description.state is not ConsumerGroupState.STABLE:
-        return 0
-    return sum(len(member.assignment.topic_partitions) for member in description.members)
 
 
 @asynccontextmanager

@@ -20,6 +20,7 @@ from devstack.process_identity import ProcessIdentity
 
 __all__ = [
     "MARK_SEPARATOR",
+    "MARK_VARIABLE",
     "Account",
     "Command",
     "end",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 MARK_SEPARATOR = "@"
-_MARK = "OUTBOX_DEVSTACK"
+MARK_VARIABLE = "OUTBOX_DEVSTACK"
 _KILL_PATIENCE = timedelta(seconds=5)
 
 
@@ -71,7 +72,7 @@ def spawn(command: Command, *, log: Path) -> subprocess.Popen[bytes]:
             return subprocess.Popen(  # noqa: S603 - our own argument list, no shell
                 command.arguments,
                 cwd=command.folder,
-                env={**_own_environment(), **command.environment, _MARK: command.mark},
+                env={**_own_environment(), **command.environment, MARK_VARIABLE: command.mark},
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -124,7 +125,7 @@ def marked_processes() -> list[tuple[str, ProcessIdentity]]:
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            mark = process.environ().get(_MARK)
+            mark = process.environ().get(MARK_VARIABLE)
             identity = None if mark is None else ProcessIdentity.of(process.pid)
             if mark is not None and identity is not None:
                 found.append((mark, identity))

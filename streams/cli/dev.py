@@ -1,5 +1,7 @@
 """`outbox dev`: the embedded stack by hand. `up` leaves it running; `env` lets any other program use it.
 
+With `up --all` worker and scheduler run on it, too.
+
 Imports devstack only when a command runs: who installed the processor without the `devstack` extra still has `outbox`.
 """
 
@@ -16,6 +18,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from devstack.stack import EmbeddedStack, ServiceStatus
+    from streams.cli.dev_processes import ProcessStatus
 
 __all__ = ["app"]
 
@@ -27,15 +30,26 @@ app = typer.Typer(
 
 StateDir = Annotated[
     Path,
-    typer.Option("--state-dir", help="The folder that keeps it.", envvar="OUTBOX_STATE_DIR", metavar="DIR"),
+    typer.Option(
+        "--state-dir", help="The folder that keeps it.", envvar="OUTBOX_DEV_STATE_DIR", metavar="DIR"
+    ),
 ]
 _DEFAULT = Path(".outbox")
 
 
 @app.command()
-def up(state_dir: StateDir = _DEFAULT) -> None:
+def up(
+    state_dir: StateDir = _DEFAULT,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Set it up, too, and run worker and scheduler on it.")
+    ] = False,
+) -> None:
     """Start the stack and leave it running. Starts again what died; does no harm when all of it runs."""
     with _stack(state_dir) as stack:
+        from streams.cli.dev_everything import (  # noqa: PLC0415 - needs the devstack extra
+            run_everything,
+            say_what_next,
+        )
         from streams.cli.stack_progress import shown_on  # noqa: PLC0415 - needs the devstack extra
 
         console = Console()
@@ -44,10 +58,15 @@ def up(state_dir: StateDir = _DEFAULT) -> None:
         else:
             with shown_on(console) as listener:
                 stack.start(listener)
-        _draw(console, stack.status())
-        console.print(
-            'Use it: eval "$(outbox dev env)"    Stop it: outbox dev down', markup=False, highlight=False
-        )
+        if everything:
+            run_everything(stack, console)
+        _draw(console, _statuses(stack))
+        if everything:
+            say_what_next(stack, console)
+        else:
+            console.print(
+                'Use it: eval "$(outbox dev env)"    Stop it: outbox dev down', markup=False, highlight=False
+            )
 
 
 @app.command()
@@ -55,8 +74,11 @@ def down(
     state_dir: StateDir = _DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Delete all that it stored, too.")] = False,
 ) -> None:
-    """Stop the stack. What it stored stays, unless --remove is given."""
+    """Stop the stack, and worker and scheduler if they run on it. What it stored stays, unless --remove is given."""
     with _stack(state_dir) as stack:
+        from streams.cli.dev_processes import DevProcesses  # noqa: PLC0415 - needs the devstack extra
+
+        DevProcesses(stack.state_dir).stop()
         if remove:
             stack.remove()
         else:
@@ -73,7 +95,7 @@ def status(
 ) -> None:
     """Say how each service is. Exit code 1 unless all of them run."""
     with _stack(state_dir) as stack:
-        services = stack.status()
+        services = _statuses(stack)
         if as_json:
             typer.echo(orjson.dumps([_as_dict(service) for service in services], option=orjson.OPT_INDENT_2))
         else:
@@ -108,7 +130,15 @@ def _fail(message: str) -> NoReturn:
     raise typer.Exit(1)
 
 
-def _draw(console: Console, services: "tuple[ServiceStatus, ...]") -> None:
+def _statuses(stack: "EmbeddedStack") -> "tuple[ServiceStatus | ProcessStatus, ...]":
+    """The services, and the processes that were started on them."""
+    from streams.cli.dev_processes import DevProcesses  # noqa: PLC0415 - needs the devstack extra
+
+    processes = DevProcesses(stack.state_dir).status()
+    return (*stack.status(), *(process for process in processes if process.state != "stopped"))
+
+
+def _draw(console: Console, services: "tuple[ServiceStatus | ProcessStatus, ...]") -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
     for column in ("service", "state", "address", "pid", "log"):
         table.add_column(column, overflow="fold")
@@ -122,7 +152,8 @@ def _draw(console: Console, services: "tuple[ServiceStatus, ...]") -> None:
     for service in services:
         if service.state == "dead":
             log = _seen_from_here(service.log)
-            line = f"{service.name} died. Its log says why: {log}. `outbox dev up` starts it again."
+            again = "outbox dev up" if service.port else "outbox dev up --all"
+            line = f"{service.name} died. Its log says why: {log}. `{again}` starts it again."
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -131,12 +162,12 @@ def _seen_from_here(path: Path) -> str:
     return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
-def _as_dict(service: "ServiceStatus") -> dict[str, object]:
+def _as_dict(service: "ServiceStatus | ProcessStatus") -> dict[str, object]:
     return {
         "service": service.name,
         "state": service.state,
         "pid": service.pid,
-        "host": "127.0.0.1",
-        "port": service.port,
+        "host": "127.0.0.1" if service.port else None,
+        "port": service.port or None,
         "log": str(service.log),
     }
