@@ -1,7 +1,6 @@
 """The window: how many turns a worker holds at once. The agent waits here, so Kafka keeps the rest (bounded memory)."""
 
 import asyncio
-from collections import deque
 
 __all__ = ["Window"]
 
@@ -14,7 +13,7 @@ class Window:
     def __init__(self, size: int) -> None:
         self.size = size
         self.open_turns = 0
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters: list[asyncio.Future[None]] = []
 
     @property
     def full(self) -> bool:
@@ -33,10 +32,14 @@ class Window:
         self.open_turns += 1
 
     def leave(self) -> None:
-        """A turn closes; somebody who waits may go on."""
+        """A turn closes; whoever waits looks again.
+
+        All of them, because one may be cancelled just now, or need no room after all; there are two agents.
+        """
         self.open_turns -= 1
-        while self._waiters and not self.full:
-            waiter = self._waiters.popleft()
+        if self.full:
+            return
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
             if not waiter.done():
                 waiter.set_result(None)
-                return

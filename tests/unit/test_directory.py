@@ -1,0 +1,136 @@
+"""The directory: who gets an event, as handlers and endpoints are now."""
+
+from dataclasses import replace
+from typing import Any
+
+from connectors.webhook.answer import Answer
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.request import Request
+from outbox.event import Event
+from outbox.handlers import Handlers
+from streams.dispatch.directory import Directory
+from streams.dispatch.endpoint_target import EndpointTarget
+from streams.dispatch.handler_calls import HandlerCalls
+from streams.dispatch.handler_target import HandlerTarget
+from streams.dispatch.target import Target
+from streams.records.outcome import Cancelled, Deferred
+from streams.records.target import TargetName
+from tests.support.deliveries import ENDPOINT_POLICY, HANDLER_POLICY, a_delivery
+from tests.unit.webhook.records import NOW, endpoint
+
+
+class NoSender:
+    async def send(self, request: Request) -> Answer:
+        raise AssertionError(f"nothing is sent here, not even {request.message_id}")
+
+
+class NoCalls(HandlerCalls):
+    """Nothing is called here, so no loop is started."""
+
+    def __init__(self) -> None:
+        pass
+
+
+def a_directory(*handlers: tuple[str, str]) -> Directory:
+    """With a handler for each (pattern, name), and no endpoint yet."""
+    registry = Handlers()
+    for pattern, name in handlers:
+
+        @registry.on(pattern, name=name)
+        def handle(event: Event) -> None: ...
+
+    return Directory(
+        [HandlerTarget(handler, calls=NoCalls(), policy=HANDLER_POLICY) for handler in registry],
+        new_endpoint_target=lambda endpoint_id: EndpointTarget(
+            endpoint_id, sender=NoSender(), policy=ENDPOINT_POLICY, concurrency=4, now=lambda: NOW
+        ),
+    )
+
+
+def an_endpoint(endpoint_id: str = "ep_1", *event_types: str, **changes: Any) -> Endpoint:
+    return replace(endpoint(event_types=event_types or ("*",)), id=endpoint_id, **changes)
+
+
+def names(targets: tuple[Target, ...]) -> list[str]:
+    return [str(target.name) for target in targets]
+
+
+def test_an_event_goes_to_every_handler_and_endpoint_that_wants_its_type() -> None:
+    """CASES 14: each of them is a delivery of its own."""
+    directory = a_directory(("order.*", "billing"), ("order.created", "mail"), ("user.*", "crm"))
+    directory.put_endpoint(an_endpoint("ep_1", "order.created"))
+    directory.put_endpoint(an_endpoint("ep_2", "user.*", "order.*"))
+    directory.put_endpoint(an_endpoint("ep_3", "user.*"))
+    wanted = names(directory.for_type("order.created"))
+    assert wanted == ["handler:billing", "handler:mail", "endpoint:ep_1", "endpoint:ep_2"]
+    assert (directory.handler_count, directory.endpoint_count) == (3, 3)
+
+
+def test_a_change_counts_for_the_next_event() -> None:
+    """What was looked up before is not remembered past a change of any endpoint."""
+    directory = a_directory()
+    assert directory.for_type("order.created") == ()
+    directory.put_endpoint(an_endpoint("ep_1"))
+    assert names(directory.for_type("order.created")) == ["endpoint:ep_1"]
+    directory.put_endpoint(an_endpoint("ep_1", "user.*"))
+    assert directory.for_type("order.created") == ()
+    directory.put_endpoint(an_endpoint("ep_1"))
+    directory.remove_endpoint("ep_1")
+    assert directory.for_type("order.created") == ()
+
+
+def test_a_changed_endpoint_is_the_same_target_with_the_new_url() -> None:
+    """A parked delivery meets its endpoint as it is now, and its queue goes on as one."""
+    directory = a_directory()
+    directory.put_endpoint(an_endpoint("ep_1"))
+    before = directory.by_name(TargetName("endpoint", "ep_1"))
+    directory.put_endpoint(an_endpoint("ep_1", url="https://moved.example/in"))
+    after = directory.by_name(TargetName("endpoint", "ep_1"))
+    assert isinstance(after, EndpointTarget)
+    assert after is before
+    assert after.endpoint is not None
+    assert after.endpoint.url == "https://moved.example/in"
+
+
+async def test_a_deleted_endpoint_cancels_what_still_holds_its_target() -> None:
+    """CASES 2: what waits in this worker when the endpoint is deleted is cancelled when its turn comes."""
+    directory = a_directory()
+    directory.put_endpoint(an_endpoint("ep_1"))
+    target = directory.by_name(TargetName("endpoint", "ep_1"))
+    assert target is not None
+    directory.remove_endpoint("ep_1")
+    assert directory.by_name(TargetName("endpoint", "ep_1")) is None
+    assert isinstance(await target.attempt(a_delivery()), Cancelled)
+
+
+async def test_a_disabled_endpoint_gets_no_new_event_and_defers_what_is_parked() -> None:
+    """CASES 16: its parked deliveries wait without an attempt, and are there when it is enabled again."""
+    directory = a_directory()
+    directory.put_endpoint(an_endpoint("ep_1", enabled=False))
+    assert directory.for_type("order.created") == ()
+    target = directory.by_name(TargetName("endpoint", "ep_1"))
+    assert target is not None
+    assert isinstance(await target.attempt(a_delivery()), Deferred)
+
+
+def test_removing_an_unknown_endpoint_is_nothing() -> None:
+    """A tombstone is read again at every start."""
+    a_directory().remove_endpoint("ep_unknown")
+
+
+def test_handlers_and_endpoints_of_one_name_are_two_targets() -> None:
+    """CASES 12: the kind is part of the identity."""
+    directory = a_directory(("*", "ep_1"))
+    directory.put_endpoint(an_endpoint("ep_1"))
+    handler = directory.by_name(TargetName("handler", "ep_1"))
+    assert isinstance(handler, HandlerTarget)
+    assert isinstance(directory.by_name(TargetName("endpoint", "ep_1")), EndpointTarget)
+
+
+def test_types_from_outside_do_not_fill_the_memory() -> None:
+    """Event types are anybody's text: what is remembered of them is bounded."""
+    directory = a_directory(("order.*", "billing"))
+    for number in range(10_500):
+        directory.for_type(f"order.t{number}")
+    assert len(directory._by_type) <= 10_000
+    assert names(directory.for_type("order.t3")) == ["handler:billing"]
