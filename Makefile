@@ -10,10 +10,49 @@ STAMP := $(VENV)/.installed
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
+.PHONY: demo
+demo: $(STAMP) ## See it work, from orders to webhooks, on a temporary stack; under a minute
+	@$(BIN)/python -m demo
+
+.PHONY: up
+up: $(STAMP) ## Start the local stack, worker and scheduler in the background; says where everything is
+	@$(BIN)/outbox dev up --all
+
+.PHONY: down
+down: $(STAMP) ## Stop what `make up` started; what it stored stays
+	@$(BIN)/outbox dev down
+
+.PHONY: test
+test: lint types $(STAMP) ## Run everything: lint, types, import rules, and all tests on a stack of their own
+	@$(BIN)/python -m pytest
+
+.PHONY: unit
+unit: $(STAMP) ## Run the tests that need no service; a few seconds
+	@$(BIN)/python -m pytest tests/unit
+
+.PHONY: lint
+lint: $(STAMP) ## Check the style, every rule on, and the import rules
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check . || { echo "Some files are not formatted: run make format"; exit 1; }
+	@report=$$($(BIN)/lint-imports) || { echo "$$report"; exit 1; }
+
+.PHONY: format
+format: $(STAMP) ## Format the code, and put right what can be put right
+	@$(BIN)/ruff check --quiet --fix . ; $(BIN)/ruff format .
+
+.PHONY: types
+types: $(STAMP) ## Check the types, strictly
+	@$(BIN)/mypy
+
+.PHONY: bench
+bench: $(STAMP) ## Measure speed and cost, the old polling workers included, and print the tables
+	@$(BIN)/python -m benchmarks
+
 $(STAMP): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "outbox-streams needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
-	@echo "setup: creating $(VENV) and installing the pinned packages (about half a minute with a warm cache)"
-	@$(PYTHON) -m venv --clear $(VENV)
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "Python's venv module is missing: install it (Debian: apt install python3-venv), then try again"; exit 1; }
+	@echo "setup: installing the pinned packages into $(VENV) (about half a minute with a warm cache)"
+	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
