@@ -7,9 +7,10 @@ killed before it could write the pid down, and one whose state folder was delete
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -51,45 +52,26 @@ class Command:
     folder: Path
     mark: str
     account: Account | None = None
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
-def spawn(command: Command, *, log: Path) -> subprocess.Popen[bytes]:
-    """Start it in a session of its own: a Ctrl-C in the terminal doesn't reach it. Its output goes to `log`.
+def spawn(command: Command, *, log: Path) -> ProcessIdentity | None:
+    """Start it, and say who it is: None when it ended at once. Its output goes to `log`.
 
     Raises:
         MissingPieceError: the program can't be started.
         StateError: the log can't be written.
     """
-    try:
-        log.parent.mkdir(parents=True, exist_ok=True)
-        output = log.open("ab")
-    except OSError as error:
-        raise StateError(f"{log} can't be written ({error.strerror}): make room or rights there") from error
-    account = command.account
-    with output:
-        try:
-            return subprocess.Popen(  # noqa: S603 - our own argument list, no shell
-                command.arguments,
-                cwd=command.folder,
-                env={**_own_environment(), **command.environment, MARK_VARIABLE: command.mark},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                user=None if account is None else account.uid,
-                group=None if account is None else account.gid,
-                extra_groups=None if account is None else [],
-            )
-        except OSError as error:
-            raise MissingPieceError(
-                f"{command.arguments[0]} can't be started ({error.strerror}): run `make venv`"
-            ) from error
+    process = _start(command, log=log)
+    identity = ProcessIdentity.of(process.pid)
+    # Someone has to collect it when it ends, or it stays a zombie for as long as we live.
+    threading.Thread(target=process.wait, name=f"collects {command.mark}", daemon=True).start()
+    return identity
 
 
 def run_to_end(command: Command, *, log: Path) -> bool:
-    """Run a short preparing step, and say whether it succeeded."""
-    return spawn(command, log=log).wait() == 0
+    """Run a short preparing step, and say whether it succeeded. Raises as `spawn` does."""
+    with _start(command, log=log) as process:
+        return process.wait() == 0
 
 
 def end(identity: ProcessIdentity, *, with_signal: signal.Signals, patience: timedelta) -> None:
@@ -130,6 +112,34 @@ def marked_processes() -> list[tuple[str, ProcessIdentity]]:
             if mark is not None and identity is not None:
                 found.append((mark, identity))
     return found
+
+
+def _start(command: Command, *, log: Path) -> subprocess.Popen[bytes]:
+    try:
+        log.parent.mkdir(parents=True, exist_ok=True)
+        output = log.open("ab")
+    except OSError as error:
+        raise StateError(f"{log} can't be written ({error.strerror}): make room or rights there") from error
+    account = command.account
+    with output:
+        try:
+            return subprocess.Popen(  # noqa: S603 - our own argument list, no shell
+                command.arguments,
+                cwd=command.folder,
+                env={**_own_environment(), MARK_VARIABLE: command.mark},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # a Ctrl-C in the terminal doesn't reach it
+                user=None if account is None else account.uid,
+                group=None if account is None else account.gid,
+                extra_groups=None if account is None else [],
+            )
+        except OSError as error:
+            program = command.arguments[0]
+            raise MissingPieceError(
+                f"{program} can't be started ({error.strerror}): run `make venv`"
+            ) from error
 
 
 def _own_environment() -> dict[str, str]:

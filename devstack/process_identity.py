@@ -56,8 +56,10 @@ def _birth_on_linux(pid: int) -> str | None:
         boot_id = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
         return None
-    state, start_ticks = fields[0], fields[19]
-    return None if state in {"Z", "X"} else f"{boot_id}:{start_ticks}"
+    state, threads, start_ticks = fields[0], int(fields[17]), fields[19]
+    # A killed process is a zombie as soon as its first thread has ended. Its ports are free when all of them have.
+    is_gone = state in {"Z", "X"} and threads <= 1
+    return None if is_gone else f"{boot_id}:{start_ticks}"
 
 
 def _birth(pid: int) -> str | None:

@@ -11,7 +11,6 @@ from abc import ABC, abstractmethod
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
-from subprocess import Popen
 from typing import ClassVar, Literal
 
 from devstack.child import MARK_SEPARATOR, Command, end, kill_family, spawn
@@ -41,7 +40,6 @@ class Service(ABC):
     def __init__(self, *, state: StateFile, rng: random.Random) -> None:
         self.state = state
         self._rng = rng
-        self._child: Popen[bytes] | None = None
 
     @property
     def folder(self) -> Path:
@@ -94,8 +92,7 @@ class Service(ABC):
         command = self.command()
         if self.log.exists():
             self.log.replace(self.log.with_suffix(".previous.log"))
-        self._child = spawn(command, log=self.log)
-        identity = ProcessIdentity.of(self._child.pid)
+        identity = spawn(command, log=self.log)
         if identity is None:
             raise StartError(self._complaint("died at once"))
         self.state.change(lambda known: known.with_process(self.name, identity))
@@ -122,14 +119,12 @@ class Service(ABC):
         if identity is not None:
             end(identity, with_signal=self.stop_signal, patience=self.stop_within)
             self.state.change(lambda known: known.with_process(self.name, None))
-        self._reap()
 
     def kill(self) -> None:
         """Kill it and its children at once, as a crash would. It counts as dead, not as stopped."""
         identity = self._recorded()
         if identity is not None:
             kill_family(identity)
-        self._reap()
 
     @property
     def mark(self) -> str:
@@ -159,11 +154,6 @@ class Service(ABC):
 
     def _recorded(self) -> ProcessIdentity | None:
         return self.state.read().processes.get(self.name)
-
-    def _reap(self) -> None:
-        if self._child is not None:
-            self._child.wait()
-            self._child = None
 
     def _complaint(self, what: str) -> str:
         tail: list[str] = []

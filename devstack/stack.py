@@ -10,7 +10,6 @@ before, the next start works; a process is signalled only when it is surely ours
 
 import random
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
@@ -24,7 +23,7 @@ from typing import Literal, Protocol
 
 from devstack.connect import Connect
 from devstack.errors import StackNotRunningError, StartError, StateError
-from devstack.guard import start_guard
+from devstack.guard import end_guard, start_guard
 from devstack.jars import default_jar_cache, ensure_jars, locked_jars
 from devstack.java import JAVA_OPTIONS
 from devstack.kafka import Kafka
@@ -91,7 +90,6 @@ class EmbeddedStack:
         self._lifetime = lifetime
         self._jar_cache = jar_cache or default_jar_cache()
         self._locked = locked_jars()
-        self._guard: subprocess.Popen[bytes] | None = None
         self._state = StateFile(self.state_dir / "stack.json")
         rng = random.SystemRandom()
         jars = [self._jar_cache / jar.coordinate.path for jar in self._locked]
@@ -118,9 +116,10 @@ class EmbeddedStack:
             self._state.change(lambda known: known)
             end_strays(self._state)
             ensure_jars(self._locked, cache=self._jar_cache, on_progress=tell)
-            if self._lifetime is not Lifetime.DETACHED and self._guard is None:
-                self._guard = start_guard(self.state_dir, remove=self._lifetime is Lifetime.TEMPORARY)
             new = [service for service in self.services if service.pid is None]
+            if self._lifetime is not Lifetime.DETACHED and len(new) == len(self.services):
+                # Whoever starts it from nothing holds it up; who finds it running, or mends it, doesn't.
+                start_guard(self.state_dir, remove=self._lifetime is Lifetime.TEMPORARY)
             try:
                 self._start_all(tell, new=new)
             except BaseException:
@@ -222,10 +221,7 @@ class EmbeddedStack:
         with ThreadPoolExecutor(max_workers=2) as pool:
             list(pool.map(lambda service: service.terminate(), (self.postgres, self.kafka)))
         end_strays(self._state)
-        if self._guard is not None:
-            with self._guard as guard:
-                guard.kill()
-            self._guard = None
+        end_guard(self.state_dir)
 
 
 @contextmanager

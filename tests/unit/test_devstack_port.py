@@ -12,7 +12,7 @@ NAMES = ("postgres", "kafka", "connect")
 
 
 def dice(seed: int) -> random.Random:
-    return random.Random(seed)  # noqa: S311 - a test falls the same way each time
+    return random.Random(seed)
 
 
 def test_a_remembered_port_is_kept_while_it_is_free() -> None:

@@ -53,22 +53,20 @@ def test_one_that_ignores_the_request_is_killed(tmp_path: Path) -> None:
     script = "trap '' TERM; sleep 60 & echo $! > started; wait; wait"
     command = Command(arguments=["sh", "-c", script], folder=tmp_path, mark="test@here")
     os.mkfifo(tmp_path / "started")
-    process = spawn(command, log=tmp_path / "log")
-    identity, grandchild = identity_of(process), ProcessIdentity.of(int((tmp_path / "started").read_text()))
+    identity = spawn(command, log=tmp_path / "log")
+    grandchild = ProcessIdentity.of(int((tmp_path / "started").read_text()))
+    assert identity is not None
     assert grandchild is not None
     end(identity, with_signal=signal.SIGTERM, patience=timedelta(milliseconds=100))
     assert not identity.is_alive()
     assert not grandchild.is_alive()
-    process.wait()
 
 
 def test_a_marked_child_is_found_without_its_pid(tmp_path: Path) -> None:
     """A launcher that was killed before it wrote a pid down leaves a process that can be found."""
     mark = f"test@{tmp_path}"
-    process = spawn(Command(arguments=["sleep", "60"], folder=tmp_path, mark=mark), log=tmp_path / "log")
-    try:
-        found = [identity for marked, identity in marked_processes() if marked == mark]
-        assert [identity.pid for identity in found] == [process.pid]
-    finally:
-        process.kill()
-        process.wait()
+    child = spawn(Command(arguments=["sleep", "60"], folder=tmp_path, mark=mark), log=tmp_path / "log")
+    assert child is not None
+    assert [identity for marked, identity in marked_processes() if marked == mark] == [child]
+    kill_family(child)
+    assert [identity for marked, identity in marked_processes() if marked == mark] == []

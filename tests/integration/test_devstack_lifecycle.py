@@ -1,0 +1,142 @@
+"""A stack of its own, killed, robbed of its ports and left behind: the next start always works.
+
+Each test may find the stack up or down and leaves it as it likes: `start` is what they are about.
+"""
+
+import shutil
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # it has no __all__
+
+from devstack.child import Command, marked_processes, spawn
+from devstack.errors import StackNotRunningError
+from devstack.port import LOOPBACK
+from devstack.postgres_home import find_home
+from devstack.process_identity import ProcessIdentity
+from devstack.stack import EmbeddedStack, Lifetime
+from devstack.state import StateFile
+from devstack.stray import end_strays
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStack]:
+    # A folder name that a properties file, a class path or a shell could trip over.
+    stack = EmbeddedStack(tmp_path_factory.mktemp("a stack, née Ω"), lifetime=Lifetime.DETACHED)
+    yield stack
+    stack.remove()
+
+
+def states(stack: EmbeddedStack) -> dict[str, str]:
+    return {service.name: service.state for service in stack.status()}
+
+
+def pids(stack: EmbeddedStack) -> dict[str, int | None]:
+    return {service.name: service.pid for service in stack.status()}
+
+
+def processes_of(stack: EmbeddedStack) -> list[ProcessIdentity]:
+    return [identity for mark, identity in marked_processes() if mark.endswith(f"@{stack.state_dir}")]
+
+
+def topics_of(stack: EmbeddedStack) -> set[str]:
+    client = AdminClient({"bootstrap.servers": stack.settings.kafka_bootstrap_servers})
+    return set(client.list_topics(timeout=10).topics)
+
+
+def test_a_stack_that_was_never_started_says_so(tmp_path: Path) -> None:
+    """Asking for addresses or stopping does no harm, and makes no folder."""
+    stack = EmbeddedStack(tmp_path / "none")
+    assert set(states(stack).values()) == {"stopped"}
+    with pytest.raises(StackNotRunningError, match="`outbox dev up` starts the stack"):
+        _ = stack.settings
+    stack.stop()
+    stack.remove()
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_dead_child_is_named_and_started_again(own: EmbeddedStack) -> None:
+    """`status` tells which one died; `start` brings that one back and leaves the others alone."""
+    own.start()
+    before = pids(own)
+    own.service("connect").kill()
+    assert states(own) == {"postgres": "running", "kafka": "running", "connect": "dead"}
+    own.start()
+    after = pids(own)
+    assert after["connect"] not in {None, before["connect"]}
+    assert (after["postgres"], after["kafka"]) == (before["postgres"], before["kafka"])
+
+
+def test_what_was_stored_survives_a_crash_and_a_change_of_ports(own: EmbeddedStack) -> None:
+    """Killed all at once, then robbed of every port it had: rows and topics are there at the new addresses."""
+    settings = own.start()
+    with psycopg.connect(settings.database_url) as connection:
+        connection.execute("CREATE TABLE IF NOT EXISTS kept AS SELECT 42 AS answer")
+    client = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
+    client.create_topics([NewTopic("kept", 1, 1)])["kept"].result(timeout=10)
+    for service in own.services:
+        service.kill()
+    old_ports = {port for service in own.services for port in service.ports}
+    with ExitStack() as thieves:
+        for port in old_ports:
+            thieves.enter_context(socket.create_server((LOOPBACK, port)))
+        moved = own.start()
+    assert not old_ports & {port for service in own.services for port in service.ports}
+    with psycopg.connect(moved.database_url) as connection:
+        assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+    assert "kept" in topics_of(own)
+
+
+def test_leftovers_of_a_reboot_stand_in_nobodys_way(own: EmbeddedStack) -> None:
+    """Pid files that now name somebody else, recorded processes that are strangers, half-written folders."""
+    own.start()
+    own.stop()
+    home, state = find_home(own.kafka.state), own.kafka.state
+    (home.data / "postmaster.pid").write_text(f"1\n{home.data}\n1\n{own.postgres.port}\n\n127.0.0.1\n")
+    for draft in (home.folder / "data.draft", own.kafka.folder / "data.draft"):
+        draft.mkdir()
+        (draft / "half").write_text("written")
+    stranger = ProcessIdentity(pid=1, birth="before the reboot")
+    for service in own.services:
+        state.change(lambda known, name=service.name: known.with_process(name, stranger))  # type: ignore[misc]
+    assert set(states(own).values()) == {"dead"}
+    own.start()
+    assert set(states(own).values()) == {"running"}
+
+
+def test_a_child_that_nobody_wrote_down_is_ended(own: EmbeddedStack, tmp_path: Path) -> None:
+    """A launcher killed between starting a child and recording it leaves one too many: the next start ends it."""
+    forgotten = spawn(
+        Command(arguments=["/bin/sleep", "600"], folder=tmp_path, mark=own.kafka.mark), log=tmp_path / "log"
+    )
+    assert forgotten is not None
+    own.start()
+    assert not forgotten.is_alive()
+    assert {identity.pid for identity in processes_of(own)} == set(pids(own).values())
+
+
+def test_stop_leaves_no_process_and_keeps_the_data(own: EmbeddedStack) -> None:
+    """Stopping twice is as good as once."""
+    own.start()
+    own.stop()
+    own.stop()
+    assert processes_of(own) == []
+    assert set(states(own).values()) == {"stopped"}
+    assert find_home(own.postgres.state).data.exists()
+
+
+def test_a_deleted_clone_is_cleaned_up_by_the_next_start_of_any_stack(
+    own: EmbeddedStack, tmp_path: Path
+) -> None:
+    """Its processes end and its folder for Postgres goes, although nothing that knew of them is left."""
+    own.postgres.start()
+    own.postgres.wait_ready()
+    home = find_home(own.postgres.state)
+    shutil.rmtree(own.state_dir)
+    end_strays(StateFile(tmp_path / "stack.json"))
+    assert processes_of(own) == []
+    assert not home.folder.exists()
