@@ -13,9 +13,13 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextlib import suppress
+from inspect import isawaitable
 from time import monotonic
+from types import CoroutineType
 from typing import cast
 
+from outbox.errors import PermanentError
 from outbox.event import Event
 from outbox.handlers import Handler
 
@@ -93,6 +97,7 @@ class _LoopThread:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
+        self._closing = False
         self._asked_at_s: float | None = None
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
@@ -109,11 +114,16 @@ class _LoopThread:
         return asked_at_s is not None and monotonic() - asked_at_s > _BLOCKED_AFTER_S
 
     def close(self) -> None:
+        self._closing = True
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while not self._closing:
+            # A handler may stop its loop, or leave a callback behind that raises SystemExit: the others
+            # are still on it.
+            with suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
 
     def _begin(self, handler: Handler, event: Event, call: Call) -> None:
         self._asked_at_s = None
@@ -138,8 +148,19 @@ async def _run_on_loop(handler: Handler, event: Event, call: Call) -> None:
 
 def _run_in_thread(handler: Handler, event: Event, call: Call) -> None:
     try:
-        handler.function(event)
+        result = handler.function(event)
     except BaseException as exception:  # noqa: BLE001 - as above
         call.ended.set_result(Raised(exception))
     else:
-        call.ended.set_result(None)
+        call.ended.set_result(_unless_awaitable(result))
+
+
+def _unless_awaitable(result: object) -> Raised | None:
+    """A plain function that only made a coroutine has handled nothing (a wrapper around an `async def`)."""
+    if not isawaitable(result):
+        return None
+    if isinstance(result, CoroutineType):
+        result.close()
+    return Raised(
+        PermanentError("a plain function returned an awaitable, which was not run: make it async def")
+    )
