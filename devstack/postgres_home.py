@@ -188,15 +188,21 @@ def _can_run(program: Path, account: Account) -> bool:
 
 
 def _copied(programs: Path, target: Path) -> Path:
+    # The programs look for the libraries that the wheel keeps beside its package from where they themselves stand: so
+    # both are copied, and stand to each other as they did.
+    package = programs.parent
+    copied, libraries = target / package.name / programs.name, package.with_name(f"{package.name}.libs")
     complete = target / ".complete"
     if not complete.exists():
         shutil.rmtree(target, ignore_errors=True)
         for part in ("bin", "lib", "share"):
             shutil.copytree(
-                programs / part, target / part, ignore=shutil.ignore_patterns("*.a", "pgxs", "pkgconfig")
+                programs / part, copied / part, ignore=shutil.ignore_patterns("*.a", "pgxs", "pkgconfig")
             )
+        if libraries.is_dir():
+            shutil.copytree(libraries, target / libraries.name)
         for path in (target, *target.rglob("*")):
             mode = path.stat().st_mode
             path.chmod(0o755 if stat.S_ISDIR(mode) or mode & stat.S_IXUSR else 0o644)
         complete.touch()
-    return target
+    return copied
