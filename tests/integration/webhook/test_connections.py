@@ -38,6 +38,8 @@ async def test_cases_23_a_receiver_that_closed_while_idle(receiver: Receiver, *,
         receiver.close_idle(with_reset=with_reset)
         answer = await sender.send(hook(receiver.url("/")))
 
+        assert sender._pool.idle_count == 1
+
     assert isinstance(answer, Responded)
     assert receiver.connection_count == 2
 

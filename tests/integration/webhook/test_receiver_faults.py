@@ -12,6 +12,7 @@ from connectors.webhook.sender import Sender
 from tests.integration.webhook.sending import HASTY, hook
 from tests.support.answers import (
     Answer,
+    Exchange,
     close_without_answer,
     drip,
     endless,
@@ -128,23 +129,53 @@ async def test_what_comes_after_an_answer_is_not_the_next_one(receiver: Receiver
 
 async def test_an_answer_before_the_request_was_read_counts_and_ends_the_connection() -> None:
     """A 413 after the headers: the rest of the upload must not become the start of the next request."""
+    accepted: list[asyncio.StreamWriter] = []
 
     async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.append(writer)
         await reader.readuntil(b"\r\n\r\n")
         writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 0\r\n\r\n")
-        await gone.wait()
-        writer.transport.abort()
 
-    gone = asyncio.Event()
     server = await asyncio.start_server(refuse, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/"
     async with server, Sender() as sender:
-        answer = await sender.send(hook(f"http://127.0.0.1:{port}/", b"x" * 20_000_000))
-        gone.set()
+        answers = [await sender.send(hook(url, b"x" * 20_000_000)) for _ in range(2)]
+        for writer in accepted:
+            writer.transport.abort()
+
+    assert [answer.status for answer in answers if isinstance(answer, Responded)] == [413, 413]
+    assert len(accepted) == 2
+
+
+async def test_what_comes_while_nothing_was_asked_ends_the_connection(receiver: Receiver) -> None:
+    """Such as the 408 of a receiver that is about to close: it must not become the next answer."""
+    idle = asyncio.Event()
+
+    async def answer_twice(exchange: Exchange) -> bool:
+        await respond(204)(exchange)
+        await idle.wait()
+        return await respond(408)(exchange)
+
+    receiver.script("/", answer_twice, respond(204))
+    async with Sender() as sender:
+        first = await sender.send(hook(receiver.url("/")))
+        idle.set()
+        await receiver.wait_for_connections(0)
+        second = await sender.send(hook(receiver.url("/")))
+
+    assert [answer.status for answer in (first, second) if isinstance(answer, Responded)] == [204, 204]
+    assert receiver.connection_count == 2
+
+
+async def test_after_the_first_byte_the_total_timeout_counts(receiver: Receiver) -> None:
+    """An answer that began in time may take longer than the first byte may."""
+    receiver.script("/", drip(b"HTTP/1.1 204 No\r\n\r\n", every_s=0.02))
+    limits = Limits(first_byte=timedelta(seconds=0.2), total=timedelta(seconds=10))
+    async with Sender(limits=limits) as sender:
+        answer = await sender.send(hook(receiver.url("/")))
 
     assert isinstance(answer, Responded)
-    assert answer.status == 413
-    assert sender.open_connections == 0
+    assert answer.status == 204
 
 
 async def test_nobody_listening_is_a_failed_connect() -> None:

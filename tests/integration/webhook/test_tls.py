@@ -3,6 +3,7 @@
 import gc
 import ssl
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from ipaddress import IPv4Address
 
 import pytest
@@ -10,6 +11,7 @@ import trustme
 
 from connectors.webhook.answer import NoAnswer, NoAnswerReason, Responded
 from connectors.webhook.connection import Connection
+from connectors.webhook.limits import Limits
 from connectors.webhook.sender import Sender
 from tests.integration.webhook.sending import hook, resolver
 from tests.support.answers import close_without_answer, respond
@@ -153,3 +155,20 @@ async def test_cases_24_nothing_stays_of_a_tls_connection(
     await tls_receiver.wait_for_connections(0)
 
     assert alive() == before
+
+
+async def test_an_address_that_swallows_everything_leaves_time_for_the_next(
+    tls_receiver: Receiver, client_tls: ssl.SSLContext
+) -> None:
+    """Each address has its share of the connect timeout; the first one here never answers the handshake."""
+    both = resolver(IPv4Address("127.0.0.2"), IPv4Address("127.0.0.1"))
+    limits = Limits(connect=timedelta(seconds=2))
+    async with (
+        Receiver(host="127.0.0.2", port=tls_receiver.port) as silent,
+        Sender(tls=client_tls, resolve=both, limits=limits) as tls_sender,
+    ):
+        answer = await tls_sender.send(hook(tls_receiver.url("/")))
+
+        assert silent.connection_count == 1
+    assert isinstance(answer, Responded)
+    assert answer.dialled == f"127.0.0.1:{tls_receiver.port}"

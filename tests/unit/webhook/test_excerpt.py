@@ -1,6 +1,7 @@
 """The kept beginning of a body. CASES 18, 19."""
 
 import gzip
+import tracemalloc
 import zlib
 from collections.abc import Callable
 
@@ -48,9 +49,13 @@ def test_cases_19_a_bomb_is_not_unpacked() -> None:
     bomb = gzip.compress(bytes(100_000_000), compresslevel=1)
     excerpt = Excerpt(encoding="gzip", limit_bytes=1024)
 
+    tracemalloc.start()
     excerpt.feed(bomb)
     excerpt.feed(bomb)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
 
+    assert peak_bytes < 2 * len(bomb)
     assert excerpt.kept == bytes(1024)
     assert not excerpt.is_whole
 

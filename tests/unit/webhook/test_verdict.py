@@ -13,38 +13,39 @@ from tests.unit.webhook.records import NOW, no_answer, responded
 TEMPORARY_4XX = {408, 409, 421, 423, 424, 425, 429}
 
 
-@given(st.integers(min_value=0, max_value=999))
-def test_only_2xx_is_success(status: int) -> None:
+def test_only_2xx_is_success() -> None:
     """CASES 21: no redirect, interim or unknown status counts as delivered."""
-    assert isinstance(judge(responded(status), NOW), Accepted) == (200 <= status <= 299)
+    accepted = [status for status in range(1_000) if isinstance(judge(responded(status), NOW), Accepted)]
+
+    assert accepted == list(range(200, 300))
 
 
-@given(st.integers(min_value=300, max_value=499).filter(lambda status: status not in TEMPORARY_4XX))
-def test_cases_1_an_answer_that_will_not_change_ends_the_delivery(status: int) -> None:
+def test_cases_1_an_answer_that_will_not_change_ends_the_delivery() -> None:
     """All of 3xx and 4xx but the few about the receiver's present state; 410 says that the endpoint is gone."""
-    verdict = judge(responded(status), NOW)
+    for status in set(range(300, 500)) - TEMPORARY_4XX:
+        verdict = judge(responded(status), NOW)
 
-    assert isinstance(verdict, Refused)
-    assert verdict.code == (RefusedCode.ENDPOINT_GONE if status == 410 else RefusedCode.ENDPOINT_REJECTED)
-    assert str(status) in verdict.error
+        assert isinstance(verdict, Refused)
+        assert verdict.code == (RefusedCode.ENDPOINT_GONE if status == 410 else RefusedCode.ENDPOINT_REJECTED)
+        assert str(status) in verdict.error
 
 
-@given(st.sampled_from(sorted(TEMPORARY_4XX)) | st.integers(500, 999) | st.integers(0, 199))
-def test_an_answer_about_the_moment_is_tried_again(status: int) -> None:
+def test_an_answer_about_the_moment_is_tried_again() -> None:
     """5xx, what is no valid status (RFC 9110, 15: as 5xx), and the temporary 4xx."""
-    verdict = judge(responded(status), NOW)
+    for status in (*range(200), *TEMPORARY_4XX, *range(500, 1_000)):
+        verdict = judge(responded(status), NOW)
 
-    assert isinstance(verdict, TryLater)
-    assert str(status) in verdict.error
+        assert isinstance(verdict, TryLater)
+        assert str(status) in verdict.error
 
 
-@given(st.integers(min_value=0, max_value=999))
-def test_cases_8_retry_after_counts_with_429_and_503_only(status: int) -> None:
+def test_cases_8_retry_after_counts_with_429_and_503_only() -> None:
     """Elsewhere it has no meaning that concerns us."""
-    verdict = judge(responded(status, retry_after="77"), NOW)
+    for status in range(1_000):
+        verdict = judge(responded(status, retry_after="77"), NOW)
 
-    hint = verdict.retry_after if isinstance(verdict, TryLater) else None
-    assert hint == (timedelta(seconds=77) if status in {429, 503} else None)
+        hint = verdict.retry_after if isinstance(verdict, TryLater) else None
+        assert hint == (timedelta(seconds=77) if status in {429, 503} else None)
 
 
 @pytest.mark.parametrize(
