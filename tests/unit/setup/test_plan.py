@@ -1,0 +1,135 @@
+"""The plan of setup: each thing that is missing has its step, and what can't be put right has its problem."""
+
+from dataclasses import replace
+
+import pytest
+
+from connectors.kafka.admin import Cluster
+from connectors.kafka_connect.status import ConnectorStatus, State
+from streams.setup.facts import Facts
+from streams.setup.plan import make_plan
+from streams.setup.steps import (
+    ChangeConnector,
+    ChangeTopic,
+    CreateConnector,
+    CreateSlot,
+    Migrate,
+    RestartConnector,
+    ResumeConnector,
+)
+from tests.unit.setup.environment import CLUSTER, FACTS, REPLICATION, SLOT, WANTS, failed, with_topic
+
+EMPTY = replace(
+    FACTS,
+    pending=("0001", "0002"),
+    replication=replace(REPLICATION, slot=None, publication=None),
+    cluster=replace(CLUSTER, topics={}),
+    config=None,
+    status=None,
+    stored_lsn=None,
+)
+
+
+def test_where_all_is_well_nothing_is_done() -> None:
+    plan = make_plan(WANTS, FACTS)
+    assert (plan.steps, plan.problems, plan.warnings) == ((), (), ())
+
+
+def test_an_empty_environment_is_built_in_the_right_order() -> None:
+    """Decoding needs the publication, no row may be committed before the slot, Debezium needs the topics."""
+    plan = make_plan(WANTS, EMPTY)
+    kinds = [type(step) for step in plan.steps]
+    assert kinds == [Migrate, CreateSlot, *[ChangeTopic] * len(WANTS.topics), CreateConnector]
+    assert plan.problems == ()
+    assert plan.warnings == ()
+
+
+def test_no_step_shows_a_password() -> None:
+    """A plan is printed (INV-9)."""
+    old = {**WANTS.connector, "database.password": "old-secret", "poll.interval.ms": "9"}
+    plan = make_plan(WANTS, replace(FACTS, config=old))
+    assert "poll.interval.ms from 9 to 5" in str(plan.steps[0])
+    assert "secret" not in "".join(str(step) for step in plan.steps)
+    assert "secret" not in repr(FACTS) + repr(WANTS)
+
+
+def test_a_new_slot_makes_connect_forget_the_old_position() -> None:
+    """Debezium would search the new slot's WAL for a position of the old one, and pass rows over."""
+    plan = make_plan(WANTS, replace(FACTS, replication=replace(REPLICATION, slot=None)))
+    assert plan.steps == (
+        CreateSlot(name="outbox"),
+        ChangeConnector(name="outbox", differences=(), forget_position=True),
+    )
+
+
+@pytest.mark.parametrize(
+    ("stored_lsn", "status"),
+    [(899, failed("no longer available")), (1_001, FACTS.status)],
+    ids=["behind", "beyond"],
+)
+def test_a_position_that_is_not_the_slot_s_is_forgotten(stored_lsn: int, status: ConnectorStatus) -> None:
+    """Behind the slot the task fails for ever; beyond the WAL's end rows are passed over in silence."""
+    plan = make_plan(WANTS, replace(FACTS, stored_lsn=stored_lsn, status=status))
+    assert plan.steps == (ChangeConnector(name="outbox", differences=(), forget_position=True),)
+    assert "may not have been sent" in plan.warnings[0]
+
+
+def test_a_position_behind_is_left_alone_while_all_runs() -> None:
+    """The two positions are read one after the other: only a failure makes a difference between them one."""
+    assert make_plan(WANTS, replace(FACTS, stored_lsn=899)).steps == ()
+
+
+def test_a_failed_connector_is_restarted() -> None:
+    plan = make_plan(WANTS, replace(FACTS, status=failed("no route to host")))
+    assert plan.steps == (RestartConnector(name="outbox", reason="no route to host"),)
+
+
+@pytest.mark.parametrize("state", [State.PAUSED, State.STOPPED])
+def test_a_connector_at_rest_is_resumed(state: State) -> None:
+    status = ConnectorStatus(name="outbox", state=state, tasks=())
+    assert make_plan(WANTS, replace(FACTS, status=status)).steps == (ResumeConnector(name="outbox"),)
+
+
+@pytest.mark.parametrize(
+    ("facts", "part"),
+    [
+        (replace(FACTS, replication=replace(REPLICATION, wal_level="replica")), "ALTER SYSTEM SET wal_level"),
+        (
+            replace(FACTS, replication=replace(REPLICATION, slot=None, may_replicate=False)),
+            "ALTER ROLE app REPLICATION",
+        ),
+        (
+            replace(FACTS, replication=replace(REPLICATION, slot=replace(SLOT, plugin="wal2json"))),
+            "not pgoutput",
+        ),
+        (
+            replace(FACTS, replication=replace(REPLICATION, slot=replace(SLOT, database="b"))),
+            "belongs to the database b",
+        ),
+        (replace(FACTS, replication=replace(REPLICATION, slot=replace(SLOT, wal_status="lost"))), "is lost"),
+        (
+            replace(FACTS, cluster=with_topic("outbox.events", partitions=9)),
+            "can't shrink: set OUTBOX_PARTITIONS",
+        ),
+        (replace(EMPTY, cluster=Cluster(broker_ids=(1,), topics={}, broker_config={})), "there are 1"),
+        (replace(FACTS, plugins=frozenset()), "has no plugin io.debezium"),
+        (replace(FACTS, invalid=("database.hostname: refused",)), "OUTBOX_CONNECTOR_DATABASE_URL"),
+    ],
+)
+def test_what_setup_can_t_solve_is_a_problem_with_what_to_do(facts: Facts, part: str) -> None:
+    """Nothing is dropped and nothing guessed: the plan has a problem, and `run_setup` takes no step."""
+    problems = make_plan(WANTS, facts).problems
+    assert len(problems) == 1
+    assert part in problems[0]
+
+
+def test_rows_from_before_the_slot_are_told_of() -> None:
+    """They are never sent, and nobody would find out otherwise."""
+    plan = make_plan(WANTS, replace(FACTS, replication=replace(REPLICATION, slot=None, outbox_rows=7)))
+    assert plan.warnings[0].startswith("7 rows are in outbox.outbox from before the slot")
+
+
+def test_growing_the_events_topic_warns_of_order() -> None:
+    plan = make_plan(WANTS, replace(FACTS, cluster=with_topic("outbox.events", partitions=3)))
+    assert [str(step) for step in plan.steps] == ["grow topic outbox.events from 3 to 6 partitions"]
+    assert "overtake" in plan.warnings[0]
