@@ -38,10 +38,21 @@ async def test_cases_23_a_receiver_that_closed_while_idle(receiver: Receiver, *,
         receiver.close_idle(with_reset=with_reset)
         answer = await sender.send(hook(receiver.url("/")))
 
-        assert sender._pool.idle_count == 1
-
     assert isinstance(answer, Responded)
     assert receiver.connection_count == 2
+
+
+async def test_a_connection_that_the_receiver_closed_is_forgotten(receiver: Receiver) -> None:
+    """As soon as we notice, and without another request."""
+    async with Sender() as sender:
+        await sender.send(hook(receiver.url("/")))
+        assert sender._pool.idle_count == 1
+        receiver.close_idle()
+        async with asyncio.timeout(10):
+            while sender.open_connections:
+                await asyncio.sleep(0)  # lets the loop see the close; there is no signal to wait for
+
+        assert sender._pool.idle_count == 0
 
 
 async def test_cases_23_a_loss_on_a_fresh_connection_is_a_failed_attempt(receiver: Receiver) -> None:
