@@ -4,13 +4,26 @@ A stack that can't start fails the tests that need it. Tests that kill a service
 answers; tests that need more than that start a stack of their own.
 """
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from devstack.stack import EmbeddedStack, temporary_stack
+from tests.support.figures import figures
+from tests.support.installation import Installation, installed
+from tests.support.pipeline import Pipeline
 
-__all__ = ["connect_url", "database_url", "kafka_bootstrap_servers", "stack"]
+__all__ = [
+    "connect_url",
+    "database_url",
+    "installation",
+    "kafka_bootstrap_servers",
+    "pipeline",
+    "pytest_collection_modifyitems",
+    "pytest_terminal_summary",
+    "stack",
+]
 
 
 @pytest.fixture(scope="session")
@@ -33,3 +46,30 @@ def kafka_bootstrap_servers(stack: EmbeddedStack) -> str:
 @pytest.fixture(scope="session")
 def connect_url(stack: EmbeddedStack) -> str:
     return stack.settings.connect_url
+
+
+@pytest.fixture(scope="session")
+def installation(stack: EmbeddedStack, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installation]:
+    """The stack after `outbox setup`, and a receiver of webhooks beside it."""
+    with installed(stack, tmp_path_factory.mktemp("logs")) as ready:
+        yield ready
+
+
+@pytest.fixture
+def pipeline(installation: Installation, request: pytest.FixtureRequest) -> Iterator[Pipeline]:
+    """For a test that starts, stops and kills its own processes."""
+    with Pipeline(installation, name=re.sub(r"\W+", "-", request.node.name)) as started:
+        yield started
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put what looks back at the whole run at its end: the search of all its logs."""
+    items.sort(key=lambda item: item.get_closest_marker("looks_back") is not None)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was measured."""
+    if figures:
+        terminalreporter.section("figures")
+        for figure in figures:
+            terminalreporter.write_line(figure)

@@ -19,6 +19,10 @@ class Received:
     at: datetime
     connection: int
 
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
     @classmethod
     def parse(cls, raw_head: bytes, body: bytes, *, at: datetime, connection: int) -> "Received":
         request_line, *lines = raw_head.decode("utf-8").removesuffix("\r\n\r\n").split("\r\n")

@@ -11,7 +11,7 @@ Without a script a path answers 204. For a test that isn't async, or that blocks
 
 import asyncio
 import ssl
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
@@ -38,6 +38,7 @@ class Receiver:
         self.requests: list[Received] = []
         self.connection_count = 0
         """How many connections were ever accepted."""
+        self._by_path: dict[str, list[Received]] = {}
         self._scripts: dict[str, list[Answer]] = {}
         self._writers: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
         self._busy: set[asyncio.StreamWriter] = set()
@@ -53,7 +54,7 @@ class Receiver:
         self._scripts[path] = list(answers)
 
     def requests_to(self, path: str) -> list[Received]:
-        return [request for request in self.requests if request.target.partition("?")[0] == path]
+        return list(self._come_to(path))
 
     @property
     def open_connections(self) -> int:
@@ -65,10 +66,26 @@ class Receiver:
         """Wait until so many requests have come (to that path), and give them."""
 
         def come() -> list[Received]:
-            return self.requests if path is None else self.requests_to(path)
+            return self.requests if path is None else self._come_to(path)
 
         await self._until(lambda: len(come()) >= count, timeout_s)
         return come()
+
+    async def wait_for_events(
+        self, event_ids: Collection[str], *, path: str, timeout_s: float = _WAIT_S
+    ) -> None:
+        """Wait until a request with each of these webhook ids has come to that path."""
+        missing = set(event_ids)
+        looked_at = 0
+
+        def all_came() -> bool:
+            nonlocal looked_at
+            come = self._come_to(path)
+            missing.difference_update(request.headers["webhook-id"] for request in come[looked_at:])
+            looked_at = len(come)
+            return not missing
+
+        await self._until(all_came, timeout_s)
 
     async def wait_for_connections(self, count: int, *, timeout_s: float = _WAIT_S) -> None:
         """Wait until exactly so many connections are open."""
@@ -136,11 +153,15 @@ class Receiver:
         body = await reader.readexactly(body_length(head))
         request = Received.parse(head, body, at=at, connection=number)
         self.requests.append(request)
+        self._by_path.setdefault(request.path, []).append(request)
         self._note()
         return await self._next_answer(request)(Exchange(request=request, writer=writer))
 
+    def _come_to(self, path: str) -> list[Received]:
+        return self._by_path.get(path, [])
+
     def _next_answer(self, request: Received) -> Answer:
-        script = self._scripts.get(request.target.partition("?")[0])
+        script = self._scripts.get(request.path)
         if not script:
             return respond(204)
         return script.pop(0) if len(script) > 1 else script[0]

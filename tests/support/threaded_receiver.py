@@ -8,7 +8,7 @@ with ThreadedReceiver() as receiver:
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from types import TracebackType
 from typing import Self, TypeVar
 
@@ -45,6 +45,9 @@ class ThreadedReceiver:
 
     def wait_for(self, count: int, *, path: str | None = None, timeout_s: float = 10.0) -> Sequence[Received]:
         return tuple(self._call(self._receiver.wait_for(count, path=path, timeout_s=timeout_s)))
+
+    def wait_for_events(self, event_ids: Collection[str], *, path: str, timeout_s: float = 10.0) -> None:
+        self._call(self._receiver.wait_for_events(event_ids, path=path, timeout_s=timeout_s))
 
     def start(self) -> None:
         """Listen; again on the same port after a stop."""

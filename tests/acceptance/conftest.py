@@ -1,0 +1,31 @@
+"""One worker and one scheduler for all of these tests: none of them stops or kills a process."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.child import Child
+from tests.support.installation import Installation
+from tests.support.pipeline import Pipeline
+
+__all__ = ["running", "scheduler"]
+
+
+@pytest.fixture(scope="package")
+def running(installation: Installation) -> Iterator[Pipeline]:
+    """The pipeline with a worker on it, which has the scripted handlers and retries soon."""
+    with Pipeline(installation, name="acceptance") as pipeline:
+        pipeline.worker(
+            handlers="tests.support.scripted_handlers",
+            endpoint_schedule="1s,1s",
+            handler_max_attempts=3,
+            window=200,
+            log_level="debug",
+        )
+        yield pipeline
+
+
+@pytest.fixture(scope="package")
+def scheduler(running: Pipeline) -> Child:
+    """The scheduler beside it. A test that lets a delivery stay parked freezes it."""
+    return running.scheduler(log_level="debug")

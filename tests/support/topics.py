@@ -1,0 +1,174 @@
+"""What Kafka has: the records of a topic since a moment, and what a group has committed, as the broker knows it."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    Consumer,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaException,
+    Message,
+    Producer,
+    TopicPartition,
+)
+from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # the package has no __all__
+
+from connectors.kafka.producer import OutgoingRecord, producer_config
+from streams.records.wire import header_map
+
+__all__ = ["Committed", "Record", "TopicTail", "committed", "group_members", "produce"]
+
+_ANSWER_S = 15.0
+_BATCH = 2_000
+_POLL_S = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A record as it lies in its topic. `appended_at_ms` is the broker's time."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Mapping[str, str]
+    appended_at_ms: int
+
+    @property
+    def event_id(self) -> str:
+        return self.headers.get("id", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What a group has committed of one partition."""
+
+    offset: int
+    metadata: str
+
+
+class TopicTail:
+    """The records that a topic got since this was made, or all of them."""
+
+    def __init__(self, bootstrap_servers: str, topic: str, *, from_beginning: bool = False) -> None:
+        self.topic = topic
+        self._servers = bootstrap_servers
+        self._consumer = Consumer(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "group.id": "tests",
+                "enable.auto.commit": False,
+                # Requests of one connection are answered in turn: a waiting fetch holds up all others.
+                "fetch.wait.max.ms": 50,
+            }
+        )
+        self._next = {number: 0 if from_beginning else end for number, end in self._ends().items()}
+        self._consumer.assign(
+            [TopicPartition(topic, number, start or OFFSET_BEGINNING) for number, start in self._next.items()]
+        )
+        self._records: list[Record] = []
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """What was read so far."""
+        return self._records
+
+    def wait_until(
+        self, holds: Callable[[Sequence[Record]], bool], *, what: str, timeout_s: float = 40.0
+    ) -> Sequence[Record]:
+        """Read until something holds of the records, and give them all."""
+        deadline_s = monotonic() + timeout_s
+        while not holds(self._records):
+            assert monotonic() < deadline_s, (
+                f"{self.topic}: no {what} within {timeout_s:g} s; {len(self._records)} records came"
+            )
+            self._read()
+        return self._records
+
+    def to_the_end(self) -> Sequence[Record]:
+        """Read all that is there now, and give all that was read so far."""
+        ends = self._ends()
+        return self.wait_until(
+            lambda _: all(self._next[number] >= end for number, end in ends.items()), what="end"
+        )
+
+    def close(self) -> None:
+        self._consumer.close()
+
+    def _read(self) -> None:
+        for message in self._consumer.consume(_BATCH, _POLL_S):
+            if message.error() is None:  # else a broker that was killed, which the client gets over by itself
+                record = _record(message)
+                self._records.append(record)
+                self._next[record.partition] = record.offset + 1
+
+    def _ends(self) -> dict[int, int]:
+        admin = AdminClient({"bootstrap.servers": self._servers})
+        metadata = admin.list_topics(self.topic, timeout=_ANSWER_S).topics[self.topic]
+        assert metadata.error is None, metadata.error
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the stub forgot it
+        wanted = {TopicPartition(self.topic, number): latest for number in metadata.partitions}
+        return {tp.partition: end.result(_ANSWER_S).offset for tp, end in admin.list_offsets(wanted).items()}
+
+
+def committed(bootstrap_servers: str, group: str) -> Mapping[tuple[str, int], Committed]:
+    """What the broker holds of a group's commits."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
+    answer = asked[group].result(_ANSWER_S)
+    return {
+        (tp.topic, tp.partition): Committed(offset=tp.offset, metadata=tp.metadata or "")
+        for tp in answer.topic_partitions
+        if tp.offset >= 0
+    }
+
+
+def group_members(bootstrap_servers: str, group: str) -> int:
+    """How many members a group has: those that were killed too, until the broker misses them."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    try:
+        found = admin.describe_consumer_groups([group])[group].result(_ANSWER_S)
+    except KafkaException:
+        return 0
+    return 0 if found.state is ConsumerGroupState.DEAD else len(found.members)
+
+
+def produce(bootstrap_servers: str, records: Iterable[OutgoingRecord]) -> None:
+    """Write records, and return when Kafka has them."""
+    failed: list[Any] = []
+    producer = Producer(producer_config(bootstrap_servers, client_id="tests"))
+    for record in records:
+        producer.produce(
+            record.topic,
+            record.value,
+            record.key,
+            -1 if record.partition is None else record.partition,
+            lambda error, _: failed.append(error) if error else None,
+            headers=record.headers,  # type: ignore[arg-type]  # the stub's list is invariant
+        )
+        producer.poll(0)
+    left = producer.flush(_ANSWER_S)
+    assert not left, f"{left} records were not acknowledged"
+    assert not failed, failed
+
+
+def _record(message: Message) -> Record:
+    topic, partition, offset = message.topic(), message.partition(), message.offset()
+    assert topic is not None
+    assert partition is not None
+    assert offset is not None
+    headers: Any = message.headers()
+    return Record(
+        topic=topic,
+        partition=partition,
+        offset=offset,
+        key=message.key(),
+        value=message.value(),
+        headers={name: raw.decode(errors="replace") for name, raw in header_map(headers).items()},
+        appended_at_ms=message.timestamp()[1],
+    )
