@@ -85,6 +85,7 @@ def test_a_failed_fetch_keeps_what_it_had(tmp_path: Path) -> None:
     with pytest.raises(FetchError, match=r"org\.example:debezium:1\.0 could not be fetched"):
         ensure_jars(JARS, cache=tmp_path, repository=FakeRepository(without))
     assert files_in(tmp_path) == {"kafka-1.0.jar", "connect-1.0.jar"}
+    assert [path.name for path in tmp_path.iterdir()] == ["org"]
     repository = FakeRepository(BYTES)
     ensure_jars(JARS, cache=tmp_path, repository=repository)
     assert repository.asked == ["debezium"]
