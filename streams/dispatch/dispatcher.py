@@ -37,8 +37,7 @@ __all__ = ["Dispatcher"]
 _log = structlog.get_logger("streams.dispatch")
 
 _SWEEP_INTERVAL_S = 0.1
-#: How long a drain waits for Kafka to acknowledge what it parked. What is not acknowledged is unsettled,
-#: and comes again.
+#: How long a drain waits for Kafka to acknowledge what it parked. What is not, is unsettled and comes again.
 _ACK_LIMIT_S = 3.0
 _LEASE_PAUSE_S = 0.05
 #: Open turns of a flight that is left to the next owner: so far below zero that no number of endings settles it.
@@ -150,9 +149,12 @@ class Dispatcher:
                 self.window.leave()
                 turn.flight.open_turns = _NEVER_SETTLES
         await self._drain.wait_until_empty(self.window, limit_s=limit_s)
-        for queue in list(self._queues.values()):
+        for queue in self._queues.values():
             for turn in queue.withdraw(lambda _, _turn: True):
                 self._conclude(turn, Deferred(reason="the worker stopped before its turn"))
+        # A task cancelled before its first step never runs, and gives nothing back: let the latest take theirs.
+        await asyncio.sleep(0)
+        for queue in list(self._queues.values()):
             for turn in queue.running_turns():
                 if turn.task is not None:
                     turn.task.cancel()
@@ -166,9 +168,10 @@ class Dispatcher:
         turn = Turn(delivery, target, flight)
         self.window.enter()
         queue = self._queues.get(target.name)
-        if queue is None or queue.target is not target:
+        if queue is None:
             # Only busy targets have a queue; what was known of an idle one's pace is learnt again.
             queue = self._queues[target.name] = TargetQueue(target)
+        queue.target = target  # an endpoint made anew is another target, of the same queue and its keys
         now_s = self._around.monotonic_s()
         if queue.admit(turn, now_s=now_s):
             self._start(turn, queue)
@@ -182,11 +185,9 @@ class Dispatcher:
         turn.task = asyncio.get_running_loop().create_task(self._attempt(turn, queue))
 
     async def _attempt(self, turn: Turn, queue: TargetQueue) -> None:
-        while not self._may_begin():
-            if turn.flight.ledger.closed or self.draining:
-                self._abandon(turn, queue)
-                return
-            await asyncio.sleep(_LEASE_PAUSE_S)
+        if not self._may_begin() and not await self._lease_again(turn):
+            self._abandon(turn, queue)
+            return
         started_at_ms = self._around.clock_ms()
         started_s = self._around.monotonic_s()
         outcome: Outcome
@@ -203,6 +204,17 @@ class Dispatcher:
         self._release(turn, queue)
         duration_ms = round((self._around.monotonic_s() - started_s) * 1000, 3)
         self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
+
+    async def _lease_again(self, turn: Turn) -> bool:
+        """Wait until attempts may begin again. False: this one is the next owner's."""
+        try:
+            while not self._may_begin():
+                if turn.flight.ledger.closed or self.draining:
+                    return False
+                await asyncio.sleep(_LEASE_PAUSE_S)
+        except asyncio.CancelledError:  # the drain limit
+            return False
+        return True
 
     def _abandon(self, turn: Turn, queue: TargetQueue) -> None:
         """Leave a turn to the partition's next owner: its record stays unsettled."""
@@ -238,7 +250,10 @@ class Dispatcher:
             started_at_ms=now_ms if started_at_ms is None else started_at_ms,
             duration_ms=duration_ms,
         )
-        self._observe(attempt)
+        try:
+            self._observe(attempt)
+        except Exception:  # noqa: BLE001 - a defect in the log or the metrics must not hold a delivery
+            _log.exception("attempt_not_observed", event_id=str(turn.delivery.event.id))
         self._producer.produce(records_after(attempt), lambda: self._close(turn.flight))
 
     def _close(self, flight: Flight) -> None:
@@ -258,12 +273,7 @@ class Dispatcher:
         flight.started = True
         self.window.enter()
         dead = dead_record(
-            headers=headers,
-            key=record.key,
-            value=record.value,
-            origin=origin,
-            code=code,
-            error=error,
+            headers=headers, key=record.key, value=record.value, origin=origin, code=code, error=error
         )
         self._producer.produce([dead], lambda: self._close(flight))
 
