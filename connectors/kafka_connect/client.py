@@ -78,10 +78,15 @@ class ConnectClient:
         return None if answer is None else ConnectorStatus.from_json(answer)
 
     async def stored_lsn(self, name: str) -> int | None:
-        """Give the position in Postgres' WAL that Connect keeps for a connector; None before its first record."""
+        """Give the position in Postgres' WAL that Connect keeps for a connector; None before its first record.
+
+        Changes of a long transaction lie before commits that were passed on already, so the furthest of the
+        positions that Debezium keeps (change, commit, completely processed) is what is behind it.
+        """
         answer = await self._request("GET", f"/connectors/{name}/offsets", missing={"offsets": []})
         offsets = (entry["offset"] or {} for entry in answer["offsets"])
-        return max((int(offset["lsn"]) for offset in offsets if offset.get("lsn")), default=None)
+        positions = (offset.get(name) for offset in offsets for name in ("lsn", "lsn_commit", "lsn_proc"))
+        return max((int(position) for position in positions if position is not None), default=None)
 
     async def create_stopped(self, name: str, config: Mapping[str, str]) -> None:
         """Create a connector that does nothing yet, so that its offsets can be put right first."""

@@ -1,0 +1,244 @@
+"""`outbox setup` against the real thing: it makes what is missing, says so, and repairs what was broken."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import psycopg
+import pytest
+from confluent_kafka.admin import AdminClient
+from pydantic import SecretStr
+from typer import Typer
+from typer.testing import CliRunner
+
+from connectors.kafka.admin import KafkaAdmin
+from connectors.kafka.errors import ClusterUnreachable
+from connectors.kafka.topics import ChangeConfig
+from connectors.kafka_connect.client import ConnectClient
+from connectors.kafka_connect.connector import connector_config
+from connectors.kafka_connect.errors import ConnectUnreachable
+from connectors.kafka_connect.status import State
+from devstack.port import LOOPBACK
+from devstack.stack import EmbeddedStack
+from streams.cli.setup import setup
+from streams.errors import SetupError
+from streams.settings import Settings
+from tests.integration.connect.conftest import set_up
+from tests.support.eventually import eventually
+from tests.support.topics import TopicTail
+
+_T = TypeVar("_T")
+
+
+def ask(settings: Settings, question: Callable[[ConnectClient], Awaitable[_T]]) -> _T:
+    """Ask Kafka Connect one thing."""
+
+    async def asked() -> _T:
+        async with ConnectClient(settings.connect_url) as connect:
+            return await question(connect)
+
+    return asyncio.run(asked())
+
+
+def everything(settings: Settings) -> dict[str, Any]:
+    """All that setup could change."""
+    with psycopg.connect(settings.database_url.get_secret_value()) as connection:
+        tables = connection.execute(
+            "select schemaname, tablename from pg_tables where schemaname = 'outbox' order by 2"
+        )
+        slots = connection.execute("select slot_name from pg_replication_slots").fetchall()
+        publications = connection.execute("select pubname from pg_publication").fetchall()
+        found: dict[str, Any] = {
+            "tables": tables.fetchall(),
+            "slots": slots,
+            "publications": publications,
+        }
+    found["topics"] = KafkaAdmin(settings.kafka_bootstrap_servers).cluster().topics
+    found["connector"] = ask(settings, lambda connect: connect.config("outbox"))
+    return found
+
+
+def append(connection: psycopg.Connection[Any], key: str) -> None:
+    connection.execute("select outbox.append('setup.tested', 'setup', %s, '{}')", [key])
+
+
+def test_a_dry_run_changes_nothing_and_tells_what_a_run_then_does(settings: Settings) -> None:
+    """On an empty stack: the plan is shown, nothing is touched; the run takes the very steps; a second one none."""
+    before = everything(settings)
+    planned, taken = set_up(settings, dry_run=True)
+    assert everything(settings) == before
+    assert taken == []
+    assert len(planned.steps) == 3 + 8
+
+    done, taken = set_up(settings)
+    assert done == planned
+    assert tuple(taken) == planned.steps
+    after = everything(settings)
+    assert after["slots"] == [("outbox",)]
+    assert after["publications"] == [("outbox",)]
+
+    again, taken = set_up(settings)
+    assert (again.steps, again.warnings, taken) == ((), (), [])
+    assert everything(settings) == after
+
+
+def test_a_row_committed_right_after_setup_arrives(
+    database: psycopg.Connection[Any], events: TopicTail
+) -> None:
+    append(database, "first")
+    events.wait_until(lambda records: any(r.key == b"first" for r in records), what="the first row")
+
+
+def test_what_somebody_changed_is_put_back(ready: Settings, events: TopicTail) -> None:
+    """Topic configuration, connector configuration and a stopped connector; the rest is left alone."""
+    admin = KafkaAdmin(ready.kafka_bootstrap_servers)
+    admin.apply(
+        [
+            ChangeConfig(
+                name="outbox.events", before={}, after={"retention.ms": "1000", "segment.ms": "999999"}
+            )
+        ]
+    )
+    url = ready.database_url.get_secret_value()
+    wrong = {**connector_config(url, poll_interval_ms=5), "extended.headers.enabled": "true"}
+    ask(ready, lambda connect: connect.put_config("outbox", wrong))
+    ask(ready, lambda connect: connect.stop("outbox"))
+
+    plan, _ = set_up(ready)
+
+    assert [str(step) for step in plan.steps] == [
+        "change topic outbox.events: retention.ms from 1000 to 604800000",
+        "change connector outbox: extended.headers.enabled from true to false",
+        "resume connector outbox",
+    ]
+    config = admin.cluster(with_config_of=["outbox.events"]).topics["outbox.events"].config
+    assert (config["retention.ms"], config["segment.ms"]) == ("604800000", "999999")
+    with psycopg.connect(url, autocommit=True) as connection:
+        append(connection, "after")
+    events.wait_until(lambda records: any(r.key == b"after" for r in records), what="row after the repair")
+
+
+def test_a_slot_that_was_dropped_is_made_anew(
+    ready: Settings, database: psycopg.Connection[Any], events: TopicTail
+) -> None:
+    """Setup makes Connect forget the old slot's position, and tells of the rows that nobody will send.
+
+    With the position kept, Debezium would fail on it or pass over rows.
+    """
+    append(database, "before")
+    events.wait_until(lambda records: any(r.key == b"before" for r in records), what="row before")
+    ask(ready, lambda connect: connect.stop("outbox"))
+    eventually(lambda: dropped(database), what="the slot to be free")
+    append(database, "in between")
+
+    plan, _ = set_up(ready)
+
+    assert [type(step).__name__ for step in plan.steps] == ["CreateSlot", "ChangeConnector"]
+    assert "rows are in outbox.outbox from before the slot" in plan.warnings[0]
+    append(database, "behind")
+    records = events.wait_until(lambda records: any(r.key == b"behind" for r in records), what="row behind")
+    assert [r.key for r in records] == [b"before", b"behind"]
+
+
+def dropped(connection: psycopg.Connection[Any]) -> bool:
+    """Drop the slot; False while Debezium still holds it."""
+    try:
+        connection.execute("select pg_drop_replication_slot('outbox')")
+    except psycopg.errors.ObjectInUse:
+        return False
+    return True
+
+
+def test_a_position_behind_the_slot_is_forgotten(
+    ready: Settings, database: psycopg.Connection[Any], events: TopicTail
+) -> None:
+    """A slot that was made anew by hand lets the task fail at each start; setup finds the cause and ends it."""
+    append(database, "known")
+    events.wait_until(lambda records: any(r.key == b"known" for r in records), what="known row")
+    ask(ready, lambda connect: connect.stop("outbox"))
+    append(database, "skipped")
+    eventually(lambda: dropped(database), what="the slot to be free")
+    database.execute("select pg_create_logical_replication_slot('outbox', 'pgoutput')")
+    ask(ready, lambda connect: connect.resume("outbox"))
+    eventually(lambda: task_failed(ready), what="the task to fail")
+
+    plan, _ = set_up(ready)
+
+    assert "may not have been sent" in plan.warnings[0]
+    append(database, "on again")
+    events.wait_until(lambda records: any(r.key == b"on again" for r in records), what="row after")
+
+
+def task_failed(settings: Settings) -> bool:
+    status = ask(settings, lambda connect: connect.status("outbox"))
+    return status is not None and any(task.state is State.FAILED for task in status.tasks)
+
+
+def test_topics_grow_and_never_shrink(ready: Settings) -> None:
+    plan, _ = set_up(ready.model_copy(update={"lanes": 3}))
+    assert [str(step) for step in plan.steps] == [
+        "grow topic outbox.retry-1s from 2 to 3 partitions",
+        "grow topic outbox.retry-15m from 2 to 3 partitions",
+    ]
+    with pytest.raises(SetupError, match=r"outbox\.retry-1s has 3 partitions and 2 are wanted"):
+        set_up(ready)
+    client = AdminClient({"bootstrap.servers": ready.kafka_bootstrap_servers})
+    for future in client.delete_topics(["outbox.retry-1s", "outbox.retry-15m"]).values():
+        future.result(15)
+
+
+def test_what_can_t_be_reached_is_named(settings: Settings) -> None:
+    """One clear error for each: which address, and what to check."""
+    nobody = f"{LOOPBACK}:9"
+    with pytest.raises(ConnectUnreachable, match=f"Kafka Connect at http://{nobody} gave no answer"):
+        set_up(settings.model_copy(update={"connect_url": f"http://{nobody}"}))
+    with pytest.raises(ClusterUnreachable, match=f"Kafka at {nobody} gave no answer"):
+        KafkaAdmin(nobody, timeout=timedelta(seconds=1)).cluster()
+
+
+def test_a_database_that_connect_can_t_reach_is_found_before_anything_changes(ready: Settings) -> None:
+    """The usual trap: an address that is right here and wrong from Kafka Connect's network."""
+    url = ready.database_url.get_secret_value()
+    elsewhere = psycopg.conninfo.make_conninfo(url, port="9", connect_timeout="2")
+    with pytest.raises(SetupError, match="OUTBOX_CONNECTOR_DATABASE_URL") as caught:
+        set_up(ready.model_copy(update={"connector_database_url": SecretStr(elsewhere)}))
+    password = psycopg.conninfo.conninfo_to_dict(url)["password"]
+    assert str(password) not in str(caught.value)
+
+
+def test_the_command_tells_in_json(
+    own_stack: EmbeddedStack, ready: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in own_stack.settings.as_env().items():
+        monkeypatch.setenv(name, value)
+    for name in ("partitions", "lanes"):
+        monkeypatch.setenv(f"OUTBOX_{name.upper()}", str(getattr(ready, name)))
+    monkeypatch.setenv("OUTBOX_TIERS", "1s,3s")
+    app = Typer()
+    app.command()(setup)
+    result = CliRunner().invoke(app, ["--dry-run", "--json"])
+    assert result.exit_code == 0
+    assert json.loads(result.stdout) == {
+        "dry_run": True,
+        "changes": [
+            {
+                "kind": "ChangeTopic",
+                "change": "create topic outbox.retry-3s: 2 partitions, replication 1, kept 168 h",
+            }
+        ],
+        "warnings": [],
+    }
+
+
+def test_the_command_tells_what_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every missing address at once, on standard error, with exit code 1."""
+    for name in ("DATABASE_URL", "KAFKA_BOOTSTRAP_SERVERS", "CONNECT_URL"):
+        monkeypatch.delenv(f"OUTBOX_{name}", raising=False)
+    app = Typer()
+    app.command()(setup)
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 1
+    assert result.stderr.count("is not set") == 3
+    assert result.stdout == ""
