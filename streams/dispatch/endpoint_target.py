@@ -60,6 +60,7 @@ class EndpointTarget:
                 timestamp=self._now(),
                 body=event.payload,
                 content_type=event.content_type,
+                headers={**event.headers, "webhook-event-type": event.type},
             )
         )
         return _outcome(answer, now=self._now())
