@@ -72,5 +72,10 @@ class LoopProducer:
         self._records.close()
 
     def _poll(self) -> None:
-        self._records.poll()
-        self._timer = self._loop.call_later(_POLL_INTERVAL_S, self._poll) if self.outstanding else None
+        self._timer = None
+        try:
+            self._records.poll()
+        finally:
+            # Also after a callback that raised: the other records are waiting still.
+            if self.outstanding and self._timer is None:
+                self._timer = self._loop.call_later(_POLL_INTERVAL_S, self._poll)

@@ -3,9 +3,7 @@
 One idempotent `confluent_kafka.Producer` a process, `acks=all`, and the partitioner that Debezium's Java
 producer uses, so that equal keys meet in equal partition numbers. A record that Kafka refuses for a reason
 that can pass is produced again until it is acknowledged: what waits for it stays unsettled and uncommitted
-meanwhile, so nothing is lost and the window
-    holds back the rest
-(INV-1, INV-2).
+meanwhile, so nothing is lost and the window holds back the rest (INV-1, INV-2).
 
 Not thread-safe, and never blocks but in `poll` and `flush`. `loop_producer` puts it on an event loop.
 """

@@ -1,6 +1,6 @@
 """A producer whose Kafka is a list, and which acknowledges when the test says so.
 
-Keeps the contract of `connectors.kafka.producer.AcknowledgedProducer`: tests/contract/test_producer.py runs on both.
+Keeps the contract of `connectors.kafka.loop_producer.LoopProducer`: tests/contract/test_producer.py runs on both.
 """
 
 import asyncio
