@@ -109,7 +109,8 @@ class Performance:
             )
 
     async def _deliver(self) -> None:
-        calls = CallsFile(self._stack.state_dir / "handler-calls.jsonl", self._evidence)
+        # Beside the logs, which go with the stack, also when the demo is killed.
+        calls = CallsFile(self._stack.state_dir / "logs" / "handler-calls.jsonl", self._evidence)
         environment = {
             **self._addresses.as_env(),
             **_WORKER_SETTINGS,

@@ -41,6 +41,8 @@ def main() -> int:
     """Run it, and return the exit code: 0 if everything was as it must be, 1 if not, 130 when interrupted."""
     for name in [name for name in os.environ if name.startswith("OUTBOX_")]:
         del os.environ[name]  # what a shell exports is meant for another stack; the demo shows the defaults
+    # A shell's background job ignores SIGINT; then the others, which end in it, would do nothing.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
     screen = Screen(sys.stdout)
