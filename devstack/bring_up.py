@@ -15,7 +15,7 @@ from devstack.postgres import Postgres
 from devstack.progress import Progress, ProgressListener
 from devstack.service import Service
 
-__all__ = ["bring_up"]
+__all__ = ["bring_up", "start_and_wait"]
 
 
 def bring_up(*, postgres: Postgres, kafka: Kafka, connect: Connect, tell: ProgressListener) -> None:
@@ -30,7 +30,7 @@ def bring_up(*, postgres: Postgres, kafka: Kafka, connect: Connect, tell: Progre
 
     def start(service: Service) -> None:
         if not given_up.is_set():
-            _start_and_wait(service, tell)
+            start_and_wait(service, tell)
 
     def start_kafka_and_connect() -> None:
         known_to_connect = kafka.port
@@ -56,13 +56,17 @@ def bring_up(*, postgres: Postgres, kafka: Kafka, connect: Connect, tell: Progre
         raise
 
 
-def _start_and_wait(service: Service, tell: ProgressListener) -> None:
+def start_and_wait(service: Service, tell: ProgressListener) -> None:
+    """Return when one service answers. A port that someone else was quicker to take is replaced, once.
+
+    Raises:
+        DevstackError: it can't be started.
+    """
     tell(Progress(step=service.name, message="starting"))
     service.start()
     try:
         service.wait_ready()
     except StartError:
-        # Someone else may have been quicker to take a port. Once more then, on others.
         if service.pid is not None or all(is_free(port) for port in service.ports):
             raise
         service.start()

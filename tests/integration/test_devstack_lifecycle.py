@@ -8,16 +8,20 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from random import Random, SystemRandom
 
 import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # it has no __all__
 
+from devstack.bring_up import start_and_wait
 from devstack.child import Command, marked_processes, spawn
-from devstack.errors import StackNotRunningError
+from devstack.errors import StackNotRunningError, StartError
 from devstack.port import LOOPBACK
+from devstack.postgres import Postgres
 from devstack.postgres_home import find_home
 from devstack.process_identity import ProcessIdentity
+from devstack.progress import silent
 from devstack.stack import EmbeddedStack, Lifetime
 from devstack.state import StateFile
 from devstack.stray import end_strays
@@ -29,6 +33,22 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedStack]:
     stack = EmbeddedStack(tmp_path_factory.mktemp("a stack, née Ω"), lifetime=Lifetime.DETACHED)
     yield stack
     stack.remove()
+
+
+class RobbedPostgres(Postgres):
+    """A Postgres whose first port is taken just before it listens there."""
+
+    def __init__(self, *, state: StateFile, rng: Random) -> None:
+        super().__init__(state=state, rng=rng)
+        self.thieves = ExitStack()
+        self.stolen = 0
+
+    def command(self) -> Command:
+        command = super().command()
+        if not self.stolen:
+            self.stolen = self.port
+            self.thieves.enter_context(socket.create_server((LOOPBACK, self.stolen)))
+        return command
 
 
 def states(stack: EmbeddedStack) -> dict[str, str]:
@@ -57,6 +77,31 @@ def test_a_stack_that_was_never_started_says_so(tmp_path: Path) -> None:
     stack.stop()
     stack.remove()
     assert not (tmp_path / "none").exists()
+
+
+def test_a_start_that_fails_ends_what_it_had_started(tmp_path: Path) -> None:
+    """The error names the service, its log and the log's last lines, and nothing is left running."""
+    stack = EmbeddedStack(tmp_path / "failing", lifetime=Lifetime.DETACHED, java_options=["-Xmx1k"])
+    with pytest.raises(
+        StartError, match=r"kafka could not format .*logs/kafka\.log, and ends with:\n(.*\n)*.*heap"
+    ):
+        stack.start()
+    assert processes_of(stack) == []
+    assert set(states(stack).values()) == {"stopped"}
+    stack.remove()
+
+
+def test_a_port_that_is_taken_at_the_last_moment_costs_a_second_try(tmp_path: Path) -> None:
+    """Between choosing a port and listening on it, someone else may be quicker."""
+    robbed = RobbedPostgres(state=StateFile(tmp_path / "stack.json"), rng=SystemRandom())
+    try:
+        start_and_wait(robbed, silent)
+        assert robbed.stolen not in {0, robbed.port}
+        assert robbed.is_ready()
+    finally:
+        robbed.terminate()
+        shutil.rmtree(find_home(robbed.state).folder)
+        robbed.thieves.close()
 
 
 def test_a_dead_child_is_named_and_started_again(own: EmbeddedStack) -> None:
