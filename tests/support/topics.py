@@ -1,15 +1,16 @@
 """What Kafka has: the records of a topic since a moment, and what a group has committed, as the broker knows it."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
+from aiokafka.admin import AIOKafkaAdminClient
 from confluent_kafka import (
     OFFSET_BEGINNING,
     Consumer,
     ConsumerGroupState,
-    ConsumerGroupTopicPartitions,
     KafkaException,
     Message,
     Producer,
@@ -90,6 +91,23 @@ class TopicTail:
             self._read()
         return self._records
 
+    def wait_for_events(self, event_ids: Iterable[object]) -> Sequence[Record]:
+        """Read until there is a record of each of these events, and give the first of each, in their order here."""
+        wanted = {str(event_id) for event_id in event_ids}
+        found: dict[str, Record] = {}
+        looked_at = 0
+
+        def all_came(records: Sequence[Record]) -> bool:
+            nonlocal looked_at
+            for record in records[looked_at:]:
+                if record.event_id in wanted:
+                    found.setdefault(record.event_id, record)
+            looked_at = len(records)
+            return len(found) == len(wanted)
+
+        self.wait_until(all_came, what=f"{len(wanted)} events")
+        return list(found.values())
+
     def to_the_end(self) -> Sequence[Record]:
         """Read all that is there now, and give all that was read so far."""
         ends = self._ends()
@@ -117,14 +135,27 @@ class TopicTail:
 
 
 def committed(bootstrap_servers: str, group: str) -> Mapping[tuple[str, int], Committed]:
-    """What the broker holds of a group's commits."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
-    asked = admin.list_consumer_group_offsets([ConsumerGroupTopicPartitions(group)])
-    answer = asked[group].result(_ANSWER_S)
+    """What the broker holds of a group's commits.
+
+    Asked with aiokafka, which the worker commits with: confluent_kafka expects a NUL at the end of the
+    metadata, as it writes one itself, and reads on into other memory where there is none.
+    """
+    return asyncio.run(_committed(bootstrap_servers, group))
+
+
+async def _committed(bootstrap_servers: str, group: str) -> Mapping[tuple[str, int], Committed]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    await admin.start()
+    try:
+        answer = await admin.list_consumer_group_offsets(group)
+    finally:
+        await admin.close()
     return {
-        (tp.topic, tp.partition): Committed(offset=tp.offset, metadata=tp.metadata or "")
-        for tp in answer.topic_partitions
-        if tp.offset >= 0
+        (partition.topic, partition.partition): Committed(
+            offset=found.offset, metadata=found.metadata.removesuffix("\0")
+        )
+        for partition, found in answer.items()
+        if found.offset >= 0
     }
 
 
@@ -172,3 +203,4 @@ def _record(message: Message) -> Record:
         headers={name: raw.decode(errors="replace") for name, raw in header_map(headers).items()},
         appended_at_ms=message.timestamp()[1],
     )
+
