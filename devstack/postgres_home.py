@@ -27,6 +27,7 @@ from devstack.state import StateFile
 __all__ = [
     "PostgresHome",
     "abandoned_folders",
+    "copy_programs",
     "find_home",
     "find_programs",
     "make_home",
@@ -117,8 +118,12 @@ def postgres_programs(home: PostgresHome) -> Path:
     programs = find_programs()
     if home.account is None or _can_run(programs / "bin" / "postgres", home.account):
         return programs / "bin"
+    if programs.name not in _NEWEST_FIRST:
+        raise MissingPieceError(
+            f"{_UNPRIVILEGED!r} can't run {programs}/bin/postgres: run `make venv`, or not as root."
+        )
     try:
-        return _copied(programs, home.folder / "programs") / "bin"
+        return copy_programs(programs, home.folder / "programs") / "bin"
     except OSError as error:
         raise StateError(
             f"Postgres can't be copied to {home.folder} ({error}): make room or rights there"
@@ -193,7 +198,8 @@ def _can_run(program: Path, account: Account) -> bool:
     return answer.returncode == 0
 
 
-def _copied(programs: Path, target: Path) -> Path:
+def copy_programs(programs: Path, target: Path) -> Path:
+    """A copy that everyone may run, made once; says where its `bin` is in."""
     # The programs look for the libraries that the wheel keeps beside its package from where they themselves stand: so
     # both are copied, and stand to each other as they did.
     package = programs.parent
