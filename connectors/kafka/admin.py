@@ -84,6 +84,18 @@ class KafkaAdmin:
         for change in changes:
             self._wait(change, self._request(change))
 
+    def delete(self, names: Sequence[str]) -> None:
+        """Delete topics and all their records. No command does: tests clean up with it.
+
+        Raises:
+            TopicChangeFailed: Kafka refused.
+        """
+        for name, future in self._client.delete_topics(list(names), request_timeout=self._timeout_s).items():
+            try:
+                future.result(self._timeout_s)
+            except KafkaException as error:
+                raise TopicChangeFailed(f"delete topic {name}", error.args[0].str()) from error
+
     def newest_timestamp(self, topic: str, partition: int = 0) -> datetime | None:
         """Give the time of the newest record of a partition, None when it has none."""
         where = TopicPartition(topic, partition)

@@ -25,6 +25,7 @@ from devstack.stack import EmbeddedStack
 from streams.cli.setup import setup
 from streams.errors import SetupError
 from streams.settings import Settings
+from streams.setup.topics import wanted_topics
 from tests.integration.connect.conftest import set_up
 from tests.support.eventually import eventually
 from tests.support.topics import TopicTail
@@ -64,24 +65,37 @@ def append(connection: psycopg.Connection[Any], key: str) -> None:
     connection.execute("select outbox.append('setup.tested', 'setup', %s, '{}')", [key])
 
 
-def test_a_dry_run_changes_nothing_and_tells_what_a_run_then_does(settings: Settings) -> None:
-    """On an empty stack: the plan is shown, nothing is touched; the run takes the very steps; a second one none."""
-    before = everything(settings)
-    planned, taken = set_up(settings, dry_run=True)
-    assert everything(settings) == before
-    assert taken == []
-    assert len(planned.steps) == 3 + 8
+@pytest.fixture
+def bare(settings: Settings) -> Settings:
+    """The stack as if setup had never run."""
+    ask(settings, lambda connect: connect.delete("outbox"))
+    with psycopg.connect(settings.database_url.get_secret_value(), autocommit=True) as connection:
+        eventually(lambda: dropped(connection), what="the slot to be free")
+        connection.execute("drop publication if exists outbox")
+        connection.execute("drop schema if exists outbox cascade")
+    admin = KafkaAdmin(settings.kafka_bootstrap_servers)
+    admin.delete([name for name in admin.cluster().topics if name.startswith(("outbox.", "__debezium"))])
+    return settings
 
-    done, taken = set_up(settings)
+
+def test_a_dry_run_changes_nothing_and_tells_what_a_run_then_does(bare: Settings) -> None:
+    """On an empty stack: the plan is shown, nothing is touched; the run takes the very steps; a second one none."""
+    before = everything(bare)
+    planned, taken = set_up(bare, dry_run=True)
+    assert everything(bare) == before
+    assert taken == []
+    assert len(planned.steps) == 3 + len(wanted_topics(bare))
+
+    done, taken = set_up(bare)
     assert done == planned
     assert tuple(taken) == planned.steps
-    after = everything(settings)
+    after = everything(bare)
     assert after["slots"] == [("outbox",)]
     assert after["publications"] == [("outbox",)]
 
-    again, taken = set_up(settings)
+    again, taken = set_up(bare)
     assert (again.steps, again.warnings, taken) == ((), (), [])
-    assert everything(settings) == after
+    assert everything(bare) == after
 
 
 def test_a_row_committed_right_after_setup_arrives(
@@ -143,9 +157,11 @@ def test_a_slot_that_was_dropped_is_made_anew(
 
 
 def dropped(connection: psycopg.Connection[Any]) -> bool:
-    """Drop the slot; False while Debezium still holds it."""
+    """Drop the slot, if there is one; False while Debezium still holds it."""
     try:
-        connection.execute("select pg_drop_replication_slot('outbox')")
+        connection.execute(
+            "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = 'outbox'"
+        )
     except psycopg.errors.ObjectInUse:
         return False
     return True
