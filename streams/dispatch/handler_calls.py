@@ -5,8 +5,8 @@ reaches the agent's loop: whatever a handler raises comes back as a value, and t
 timeout of its own.
 
 All coroutines share one loop, because applications share clients and pools between handlers. While a
-coroutine blocks that loop, others are started on a spare one, until the first answers again. Threads are
-daemons: a stuck one never holds up a stop.
+coroutine blocks that loop, others are started on a spare one, until the first answers again; and on a
+further one, if the spare is blocked too. Threads are daemons: a stuck one never holds up a stop.
 """
 
 import asyncio
@@ -51,7 +51,8 @@ class Call:
     def cancel(self) -> None:
         """Ask the handler to end. A thread can't be asked, and a coroutine may decline."""
         if self._task_loop is not None:
-            self._task_loop.call_soon_threadsafe(self._cancel_task)
+            with suppress(RuntimeError):  # the loop is closed, and the call with it
+                self._task_loop.call_soon_threadsafe(self._cancel_task)
 
     def _cancel_task(self) -> None:
         if self.task is not None:
@@ -62,8 +63,9 @@ class HandlerCalls:
     """Starts handler calls. One per worker; `close` when it stops."""
 
     def __init__(self) -> None:
-        self._loop = _LoopThread("outbox-handlers")
-        self._spare: _LoopThread | None = None
+        #: The first is the one; the others are spare. A handler's calls that hang beyond their timeout are
+        #: counted against its concurrency, which bounds how many loops can be blocked at once.
+        self._loops = [_LoopThread("outbox-handlers")]
 
     def start(self, handler: Handler, event: Event) -> Call:
         """Begin a call. Its `ended` gives None, or what the handler raised; it never holds an exception."""
@@ -80,16 +82,16 @@ class HandlerCalls:
 
     def close(self) -> None:
         """Let the loops end. Calls that still run are abandoned."""
-        self._loop.close()
-        if self._spare is not None:
-            self._spare.close()
+        for loop in self._loops:
+            loop.close()
 
     def _responsive_loop(self) -> "_LoopThread":
-        if not self._loop.blocked():
-            return self._loop
-        if self._spare is None:
-            self._spare = _LoopThread("outbox-handlers-spare")
-        return self._spare
+        for loop in self._loops:
+            if not loop.blocked():
+                return loop
+        spare = _LoopThread(f"outbox-handlers-spare-{len(self._loops)}")
+        self._loops.append(spare)
+        return spare
 
 
 class _LoopThread:
@@ -99,7 +101,8 @@ class _LoopThread:
         self._loop = asyncio.new_event_loop()
         self._closing = False
         self._asked_at_s: float | None = None
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        self.thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self.thread.start()
 
     def start(self, handler: Handler, event: Event) -> Call:
         call = Call(self._loop)
@@ -114,8 +117,9 @@ class _LoopThread:
         return asked_at_s is not None and monotonic() - asked_at_s > _BLOCKED_AFTER_S
 
     def close(self) -> None:
-        self._closing = True
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        if not self._closing:
+            self._closing = True
+            self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -124,11 +128,22 @@ class _LoopThread:
             # are still on it.
             with suppress(SystemExit, KeyboardInterrupt):
                 self._loop.run_forever()
+        with suppress(SystemExit, KeyboardInterrupt):
+            self._loop.run_until_complete(_end_tasks())
+        self._loop.close()
 
     def _begin(self, handler: Handler, event: Event, call: Call) -> None:
         self._asked_at_s = None
         call.task = self._loop.create_task(_run_on_loop(handler, event, call))
         call.task.add_done_callback(lambda _: _end_unbegun(call))
+
+
+async def _end_tasks() -> None:
+    """What still runs as its loop is closed may clean up. One that declines holds its own thread, and nobody else."""
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _end_unbegun(call: Call) -> None:

@@ -5,7 +5,7 @@ What an unexpected exception says may hold a payload, so only its type and place
 """
 
 import asyncio
-import traceback
+from datetime import timedelta
 from pathlib import PurePath
 
 from outbox.errors import PermanentError, TemporaryError
@@ -44,6 +44,8 @@ class HandlerTarget:
         try:
             done, _ = await asyncio.wait((waiter,), timeout=timeout_s)
         except asyncio.CancelledError:
+            if call.ended.done():
+                return _outcome(call.ended.result())  # answered as it was cut off
             self._abandon(call)
             raise
         if not done:
@@ -68,18 +70,30 @@ def _outcome(raised: Raised | None) -> Outcome:
         case PermanentError() as error:
             return Rejected(code=ErrorCode.HANDLER_PERMANENT_FAILURE, error=_said(error))
         case TemporaryError() as error:
-            return Failed(error=_said(error), retry_after=error.retry_after)
+            return Failed(error=_said(error), retry_after=_asked(error))
         case exception:
             return Failed(error=_where(exception))
 
 
+def _asked(error: TemporaryError) -> timedelta | None:
+    """A subclass may have set anything, or nothing."""
+    retry_after = getattr(error, "retry_after", None)
+    return retry_after if isinstance(retry_after, timedelta) else None
+
+
 def _said(error: Exception) -> str:
-    text = str(error)
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name = type(error).__name__
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001 - a subclass's __str__ is the handler's code too
+        return f"{name}, whose text can't be made"
+    return f"{name}: {text}" if text else name
 
 
 def _where(exception: BaseException) -> str:
-    frames = traceback.extract_tb(exception.__traceback__)
-    if not frames:
-        return type(exception).__name__
-    return f"{type(exception).__name__} at {PurePath(frames[-1].filename).name}:{frames[-1].lineno}"
+    name, trace = type(exception).__name__, exception.__traceback__
+    if trace is None:
+        return name
+    while trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{name} at {PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}"
