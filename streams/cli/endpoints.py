@@ -27,7 +27,9 @@ from streams.settings import load_settings
 
 __all__ = ["app"]
 
-app = typer.Typer(name="endpoints", help="The receivers of webhooks.", no_args_is_help=True)
+app = typer.Typer(
+    name="endpoints", help="The receivers of webhooks.", no_args_is_help=True, add_completion=False
+)
 
 _EVENTS_HELP = "The event types it wants: order.created, order.* or *. Repeatable, or separated by commas."
 _KEY_HELP = (

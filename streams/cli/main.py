@@ -1,29 +1,48 @@
-"""The `outbox` command: mounts the commands, each from its own module."""
+"""The `outbox` command: each command in its own module, imported when it is called.
+
+Importing all of them takes longer than most commands do, and `outbox append` in a shell loop would pay it each
+time.
+"""
+
+from importlib import import_module
+from typing import Any, Final
 
 import typer
-
-from streams.cli import dev, endpoints
-from streams.cli.append import append
-from streams.cli.doctor import doctor
-from streams.cli.run import run
-from streams.cli.scheduler import scheduler
-from streams.cli.setup import setup
-from streams.cli.worker import worker
+from typer.core import TyperGroup
 
 __all__ = ["app"]
 
+#: In the order in which a newcomer meets them.
+_COMMANDS: Final = ("dev", "setup", "doctor", "worker", "scheduler", "run", "append", "endpoints")
+
+
+class _Lazy(TyperGroup):
+    """A group that knows its commands by name, and imports them by need."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"streams.cli.{cmd_name}")
+        group = getattr(module, "app", None)
+        if group is None:
+            group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+            group.command(name=cmd_name)(getattr(module, cmd_name))
+        return typer.main.get_command(group)
+
+
 app = typer.Typer(
     name="outbox",
+    cls=_Lazy,
     help="A transactional outbox processor on Kafka.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
 )
-app.command()(setup)
-app.command()(doctor)
-app.command()(worker)
-app.command()(scheduler)
-app.command()(run)
-app.command()(append)
-app.add_typer(endpoints.app)
-app.add_typer(dev.app)
+
+
+@app.callback()
+def _outbox() -> None:
+    """A transactional outbox processor on Kafka."""
