@@ -1,5 +1,6 @@
 """What the demo shows while it runs: on a terminal a live view, anywhere else plain lines without escape codes."""
 
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,10 +24,11 @@ __all__ = ["Screen"]
 _LINE_EVERY = timedelta(seconds=2)
 _PLAIN_WIDTH = 110
 _BAR_WIDTH = 30
+_SPINNER_WIDTH = 4
 
 _COMMITTED = sum(kind.orders for kind in KINDS)
 _DELIVERED = sum(kind.orders for kind in KINDS for target in kind.targets if target.code is None)
-_DEAD = sum(kind.orders for kind in KINDS for target in kind.targets if target.code is not None)
+_DEAD = {target.code: kind.orders for kind in KINDS for target in kind.targets if target.code is not None}
 _RETRIED = sum(
     kind.orders * (target.attempts - 1) for kind in KINDS for target in kind.targets if target.attempts
 )
@@ -63,7 +65,7 @@ class Screen:
         began = time.monotonic()
         if self._live:
             with self.console.status(what) as status:
-                yield lambda detail: status.update(f"{what}: {detail}")
+                yield lambda detail: status.update(self._on_one_line(f"{what}: {detail}"))
         else:
             yield lambda _: None
         self.say(f"✓ {what} ({time.monotonic() - began:.1f} s)")
@@ -76,6 +78,9 @@ class Screen:
             return
         with Live(console=self.console, auto_refresh=False) as live:
             yield lambda numbers: live.update(_view(numbers), refresh=True)
+
+    def _on_one_line(self, text: str) -> str:
+        return textwrap.shorten(text, width=max(self.console.width - _SPINNER_WIDTH, 20), placeholder=" …")
 
     def _lines(self) -> Callable[[Numbers], None]:
         last: tuple[float, Numbers | None] = (0.0, None)
@@ -91,18 +96,18 @@ class Screen:
 
 
 def _rows(numbers: Numbers) -> list[tuple[str, int, int, str]]:
-    codes = ", ".join(f"{code} {times}" for code, times in sorted(numbers.dead_lettered.items()))
     tiers = " and ".join(topic.removeprefix("outbox.") for topic in RETRY_TOPICS.values())
+    dead = sum(numbers.dead_lettered.values())
     return [
         (
             "committed",
             numbers.committed,
             _COMMITTED,
-            f"and {numbers.rolled_back} of {ROLLED_BACK} rolled back",
+            f"{numbers.rolled_back} of {ROLLED_BACK} others rolled back",
         ),
-        ("delivered", numbers.delivered, _DELIVERED, "event × endpoint or handler"),
-        ("retried", numbers.retried, _RETRIED, f"through {tiers}; {numbers.waiting} wait there now"),
-        ("dead-lettered", sum(numbers.dead_lettered.values()), _DEAD, codes),
+        ("delivered", numbers.delivered, _DELIVERED, "to an endpoint or a handler"),
+        ("retried", numbers.retried, _RETRIED, f"through {tiers}; {numbers.waiting} waiting there now"),
+        ("dead-lettered", dead, sum(_DEAD.values()), "of these:"),
     ]
 
 
@@ -111,4 +116,7 @@ def _view(numbers: Numbers) -> Table:
     for name, have, all_of, detail in _rows(numbers):
         bar = ProgressBar(total=all_of, completed=have, width=_BAR_WIDTH)
         table.add_row(name, Text(f"{have}/{all_of}", justify="right"), bar, Text(detail, style="dim"))
+    for code, all_of in sorted(_DEAD.items()):
+        have = numbers.dead_lettered.get(code, 0)
+        table.add_row("", Text(f"{have}/{all_of}", justify="right", style="dim"), Text(code, style="dim"))
     return table
