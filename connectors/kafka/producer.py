@@ -11,7 +11,7 @@ Not thread-safe, and never blocks but in `poll` and `flush`. `loop_producer` put
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Any
 
@@ -128,6 +128,10 @@ class RecordProducer:
         if error.fatal():
             self._on_fatal(ProducerFatal(f"producing to {record.topic} failed for good: {error.str()}"))
             return
+        if error.code() == KafkaError._UNKNOWN_PARTITION:  # noqa: SLF001 - as above
+            # The topic has fewer partitions than whoever chose this one knew of (spring-kafka #1828):
+            # where its key belongs is better than nowhere.
+            record = replace(record, partition=None)
         _log.warning("produce refused, trying again topic=%s error=%s", record.topic, error.str())
         self._refused.append((monotonic() + _REPRODUCE_AFTER_S, record, on_acked))
 

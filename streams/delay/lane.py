@@ -9,10 +9,12 @@ from dataclasses import dataclass
 
 from streams.commit.ledger import PartitionLedger
 
-__all__ = ["BUFFER_RECORDS", "Lane", "Waiting"]
+__all__ = ["BUFFER_BYTES", "BUFFER_RECORDS", "Lane", "Waiting"]
 
 #: Enough to move at full speed between two polls; small enough that a thousand lanes fit into memory.
 BUFFER_RECORDS = 1000
+#: And so that large payloads don't fill it instead: a hundred full lanes take less than half a gigabyte.
+BUFFER_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,16 +27,22 @@ class Waiting:
     value: bytes | None
     headers: dict[str, bytes]
 
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory, nearly."""
+        return len(self.value or b"") + len(self.key or b"") + sum(map(len, self.headers.values()))
+
 
 class Lane:
     """The buffered head of one partition."""
 
-    __slots__ = ("_waiting", "ledger", "paused")
+    __slots__ = ("_bytes", "_waiting", "ledger", "paused")
 
     def __init__(self, ledger: PartitionLedger) -> None:
         self.ledger = ledger
         self.paused = False
         self._waiting: deque[Waiting] = deque()
+        self._bytes = 0
 
     def __len__(self) -> int:
         """How many records are buffered."""
@@ -43,16 +51,17 @@ class Lane:
     @property
     def full(self) -> bool:
         """Should it be paused?"""
-        return len(self._waiting) >= BUFFER_RECORDS
+        return len(self._waiting) >= BUFFER_RECORDS or self._bytes >= BUFFER_BYTES
 
     @property
     def low(self) -> bool:
         """Should it be resumed?"""
-        return len(self._waiting) <= BUFFER_RECORDS // 2
+        return len(self._waiting) <= BUFFER_RECORDS // 2 and self._bytes <= BUFFER_BYTES // 2
 
     def put(self, waiting: Waiting) -> None:
         """A record was read."""
         self._waiting.append(waiting)
+        self._bytes += waiting.size_bytes
 
     def next_due_ms(self) -> int | None:
         """When the head is due; None for an empty lane."""
@@ -62,5 +71,7 @@ class Lane:
         """The records that are due, from the head on; `most` at a time."""
         due: list[Waiting] = []
         while self._waiting and len(due) < most and self._waiting[0].due_at_ms <= now_ms:
-            due.append(self._waiting.popleft())
+            waiting = self._waiting.popleft()
+            self._bytes -= waiting.size_bytes
+            due.append(waiting)
         return due

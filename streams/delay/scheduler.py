@@ -34,6 +34,7 @@ _LONGEST_POLL_S = 0.1
 _BATCH = 500
 #: Moves on their way at once: the bound of what a slow broker can pile up here.
 _MAX_OUTSTANDING = 20_000
+_PRODUCER_POLL_S = 0.01
 _FLUSH_S = 3.0
 _COMMITTED_TRIES = 6
 _COMMITTED_TIMEOUT_S = 5.0
@@ -132,6 +133,8 @@ class Scheduler:
 
     def _poll_s(self) -> float:
         """Until the next head is due, and no longer than a tenth of a second."""
+        if self._producer.outstanding >= _MAX_OUTSTANDING:
+            return _PRODUCER_POLL_S  # what is due has to wait for Kafka's acknowledgements
         dues = [due for lane in self._lanes.values() if (due := lane.next_due_ms()) is not None]
         if not dues:
             return _LONGEST_POLL_S
@@ -202,9 +205,11 @@ class Scheduler:
         else:
             self._ledgers.committed(commits)
 
-    def _on_commit(self, error: KafkaError | None, _partitions: list[TopicPartition]) -> None:
-        if error is not None:
-            _log.warning("commit_refused", error=error.str())
+    def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
+        # Some of the partitions may be refused while the rest is not.
+        refused = error or next((tp.error for tp in partitions if tp.error is not None), None)
+        if refused is not None:
+            _log.warning("commit_refused", error=refused.str())
             self._ledgers.uncommitted()
 
     def _fail(self, error: ProducerFatal) -> None:

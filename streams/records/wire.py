@@ -159,7 +159,10 @@ def _text(headers: dict[str, bytes], name: str) -> str:
     raw = headers.get(name)
     if not raw:
         raise RecordMalformed(f"header {name} is missing")
-    return raw.decode()
+    try:
+        return raw.decode()
+    except UnicodeDecodeError as error:
+        raise RecordMalformed(f"header {name} is not UTF-8") from error
 
 
 def _count(headers: dict[str, bytes], name: str, *, least: int) -> int:

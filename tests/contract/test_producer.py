@@ -293,3 +293,21 @@ async def test_closing_with_nothing_outstanding_is_quiet(bench: Bench) -> None:
     assert await bench.producer.flush(timeout_s=ANSWER_S)
     bench.producer.close()
     assert acked == [1]
+
+
+async def test_a_record_for_a_partition_that_is_not_there_goes_where_its_key_belongs(
+    kafka_bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CASES 26: a target topic with fewer partitions than the origin had holds up nothing, and loses nothing."""
+    monkeypatch.setattr(producer_module, "_REPRODUCE_AFTER_S", 0.05)
+    bench = KafkaBench(kafka_bootstrap_servers)
+    by_key, lost = a_record(bench, b"by key"), a_record(bench, b"lost", partition=PARTITIONS + 4)
+    acked: list[int] = []
+    bench.producer.produce([by_key], lambda: acked.append(1))
+    assert await bench.producer.flush(timeout_s=ANSWER_S)
+    bench.producer.produce([lost], lambda: acked.append(2))
+    assert await bench.producer.flush(timeout_s=ANSWER_S)
+    bench.producer.close()
+    first, second = bench.stored()
+    assert (first.value, second.value, first.partition) == (b"by key", b"lost", second.partition)
+    assert acked == [1, 2]

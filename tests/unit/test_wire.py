@@ -234,7 +234,7 @@ def test_what_a_malformed_record_says_holds_no_payload() -> None:
         ("id", None, "header id is missing"),
         ("id", b"42", "badly formed"),
         ("type", b"", "header type is missing"),
-        ("type", b"\xff", "utf-8"),
+        ("type", b"\xff", "header type is not UTF-8"),
         ("headers", b"[1]", "not a JSON object of texts"),
         ("headers", b'{"n": 1}', "not a JSON object of texts"),
         ("created-at", b"2026-03-01T12:30:00", "without a time zone"),
