@@ -175,9 +175,8 @@ class Dispatcher:
         now_s = self._around.monotonic_s()
         if queue.admit(turn, now_s=now_s):
             self._start(turn, queue)
-        elif queue.overloaded(now_s=now_s, bound_s=self._park_wait_s):
-            self._park_overload(queue, now_s=now_s)
         else:
+            self._park_overload(queue, now_s=now_s)
             self._watch(queue)
 
     def _start(self, turn: Turn, queue: TargetQueue) -> None:
@@ -278,6 +277,13 @@ class Dispatcher:
         self._producer.produce([dead], lambda: self._close(flight))
 
     def _park_overload(self, queue: TargetQueue, *, now_s: float) -> None:
+        """Park what a slow target can't be given soon.
+
+        Not while attempts wait for the lease: the target isn't slow then, and the turns may be another worker's
+        already, who makes their attempts.
+        """
+        if not self._may_begin() or not queue.overloaded(now_s=now_s, bound_s=self._park_wait_s):
+            return
         for turn in queue.withdraw_overload(now_s=now_s, bound_s=self._park_wait_s):
             turn.flight.started = True
             self._conclude(turn, Deferred(reason="the target is slow and its queue is long"))
@@ -291,8 +297,7 @@ class Dispatcher:
         """Look at the queues that have turns waiting: a target that hangs gives no other sign."""
         now_s = self._around.monotonic_s()
         for queue in list(self._crowded):
-            if queue.overloaded(now_s=now_s, bound_s=self._park_wait_s):
-                self._park_overload(queue, now_s=now_s)
+            self._park_overload(queue, now_s=now_s)
             if not queue.waiting:
                 self._crowded.discard(queue)
         loop = asyncio.get_running_loop()

@@ -1,0 +1,47 @@
+"""The only broker is killed with -9 and comes back some seconds later."""
+
+from __future__ import annotations
+
+from tests.support.answers import respond
+from tests.support.by_event import attempt_by_attempt
+from tests.support.figures import note
+from tests.support.gate import Gate
+from tests.support.group import wait_until_settled
+from tests.support.pipeline import Pipeline
+from tests.support.topics import TopicTail
+
+
+def test_worker_and_scheduler_recover_by_themselves(pipeline: Pipeline) -> None:
+    """CASES 32, 33: nobody restarts them. What was in flight, parked and appended meanwhile is delivered (INV-1).
+
+    An attempt that is answered while the broker is away has its outcome recorded when it is back.
+    """
+    stack = pipeline.installation.stack
+    events = TopicTail(pipeline.kafka, "outbox.events")
+    gate = Gate()
+    flaky = pipeline.mailbox(attempt_by_attempt(respond(500), respond(204)))
+    held = pipeline.mailbox(gate.before(respond(204)))
+    scheduler = pipeline.scheduler(connect_url=stack.settings.connect_url)
+    worker = pipeline.worker(handler_max_attempts=3)
+    held_ids = pipeline.append_many(held.event_type, 10)
+    held.wait_for_events(held_ids)
+    flaky_ids = pipeline.append_many(flaky.event_type, 300)
+    flaky.wait_for(100)
+
+    broker = stack.service("kafka")
+    broker.kill()
+    gate.open()
+    meanwhile = pipeline.append_many(flaky.event_type, 20)
+    broker.start()
+    broker.wait_ready()
+    after = pipeline.append_many(flaky.event_type, 20)
+
+    ids = [*held_ids, *flaky_ids, *meanwhile, *after]
+    pipeline.attempts.wait_until(lambda log: not log.parked(ids), what="delivery of all", timeout_s=120)
+    assert pipeline.attempts.having(ids, "succeeded") == {str(event_id) for event_id in ids}
+    wait_until_settled(pipeline.kafka, events.wait_for_events(ids))
+    note(
+        f"broker killed -9: {len(flaky.ids) + len(held.ids)} requests for {len(ids)} events, {len(flaky_ids) + 40} retried"
+    )
+    assert worker.stop() == 0
+    assert scheduler.stop() == 0
