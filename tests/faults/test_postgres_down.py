@@ -26,7 +26,7 @@ def without(stack: EmbeddedStack, name: ServiceName) -> Iterator[None]:
 
 
 def test_workers_need_kafka_only(pipeline: Pipeline) -> None:
-    """INV-10: with Postgres dead, retries come due, are sent again and delivered; a worker that starts knows its endpoints.
+    """INV-10: with Postgres dead, retries come due and are delivered, and a worker that starts knows its endpoints.
 
     When Postgres is back, events flow again, without anybody's help (CASES 33).
     """

@@ -82,7 +82,7 @@ def run(pipeline: Pipeline) -> Scaled:
 
 
 def test_scaling_repeats_nothing(scaled: Scaled) -> None:
-    """INV-8, CASES 30: no event comes twice, and INV-1: none is missing; the attempt that hung changes nothing of it."""
+    """INV-8, CASES 30: no event comes twice, and none is missing (INV-1); the attempt that hung changes nothing."""
     note(
         f"workers 1, 3, 1 under load: {len(scaled.flowed.ids)} requests, {len(scaled.flowed.repeated())} repeated"
     )

@@ -9,6 +9,7 @@ from tests.support.pipeline import Pipeline
 from tests.support.topics import TopicTail
 
 PATIENT = {
+    "rebalance_drain_limit_s": 2,
     "endpoint_first_byte_timeout_s": 90,
     "endpoint_timeout_s": 90,
     "drain_limit_s": 91,
