@@ -90,6 +90,8 @@ class KafkaAdmin:
         Raises:
             TopicChangeFailed: Kafka refused.
         """
+        if not names:
+            return
         for name, future in self._client.delete_topics(list(names), request_timeout=self._timeout_s).items():
             try:
                 future.result(self._timeout_s)

@@ -150,6 +150,8 @@ class _Shell:
                     status = await self.connect.status(CONNECTOR_NAME)
                     if status is not None and status.failed:
                         raise SetupError(f"the connector {CONNECTOR_NAME} failed: {status.failure}")
+                    if status is not None:
+                        last = f"its states are {', '.join([status.state, *(task.state for task in status.tasks)])}"
                     if status is not None and status.running:
                         last = "it runs, but does not read from the replication slot"
                         if await asyncio.to_thread(self._slot_is_read):

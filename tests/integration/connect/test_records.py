@@ -120,7 +120,6 @@ class UndoneError(Exception):
 
 def test_only_what_was_committed_arrives(database: Database, events: TopicTail) -> None:
     """A rolled back row never does, nor one behind a rolled back savepoint; one deleted in its transaction does."""
-
     with suppress(UndoneError), database.transaction():
         rolled_back = insert(database, "1")
         raise UndoneError

@@ -27,6 +27,7 @@ from streams.errors import SetupError
 from streams.settings import Settings
 from streams.setup.topics import wanted_topics
 from tests.integration.connect.conftest import set_up
+from tests.support.doc_examples import examples
 from tests.support.eventually import eventually
 from tests.support.topics import TopicTail
 
@@ -155,6 +156,12 @@ def test_a_slot_that_was_dropped_is_made_anew(
     records = events.wait_until(lambda records: any(r.key == b"behind" for r in records), what="row behind")
     assert [r.key for r in records] == [b"before", b"behind"]
 
+    (page_says,) = examples("sql again")["docs/howto/recover-a-lost-slot.md"]
+    database.execute(page_says.code)
+    events.wait_until(
+        lambda records: any(r.key == b"in between" for r in records), what="row that the page sends again"
+    )
+
 
 def dropped(connection: psycopg.Connection[Any]) -> bool:
     """Drop the slot, if there is one; False while Debezium still holds it."""
@@ -222,6 +229,23 @@ def test_a_database_that_connect_can_t_reach_is_found_before_anything_changes(re
         set_up(ready.model_copy(update={"connector_database_url": SecretStr(elsewhere)}))
     password = psycopg.conninfo.conninfo_to_dict(url)["password"]
     assert str(password) not in str(caught.value)
+
+
+def test_a_role_with_replication_alone_is_enough_for_debezium(
+    ready: Settings, database: psycopg.Connection[Any], events: TopicTail, own_stack: EmbeddedStack
+) -> None:
+    """No ownership, no SELECT; and neither its password nor a payload gets into Connect's log (INV-9)."""
+    database.execute("create role reader login replication password 'reader-secret'")
+    url = psycopg.conninfo.make_conninfo(
+        ready.database_url.get_secret_value(), user="reader", password="reader-secret"
+    )
+    set_up(ready.model_copy(update={"connector_database_url": SecretStr(url)}))
+    database.execute(
+        "select outbox.append('setup.tested', 'setup', 'by role', '{\"card\": \"4000-secret\"}')"
+    )
+    events.wait_until(lambda records: any(r.key == b"by role" for r in records), what="row by the role")
+    (log,) = (service.log for service in own_stack.status() if service.name == "connect")
+    assert "secret" not in log.read_text(encoding="utf-8")
 
 
 def test_the_command_tells_in_json(
