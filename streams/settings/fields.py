@@ -10,20 +10,28 @@ need which address is said where they load settings.
 from __future__ import annotations
 
 import os
-from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network
-from typing import Annotated, Any, Literal
+from typing import Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
+from pydantic import SecretStr
 from pydantic_settings import (
     BaseSettings,
-    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
     TomlConfigSettingsSource,
 )
 
-from streams.settings import values
+from streams.settings.declaring import (
+    DATABASE,
+    DURATIONS,
+    DatabaseUrl,
+    Durations,
+    HttpUrl,
+    ModulePath,
+    Networks,
+    Servers,
+    declare,
+    seconds,
+)
 
 __all__ = ["CONFIG_VARIABLE", "PREFIX", "Fields", "variable"]
 
@@ -40,51 +48,6 @@ def variable(field: str) -> str:
     return PREFIX + field.upper()
 
 
-def _seconds(*texts: str) -> tuple[timedelta, ...]:
-    return values.durations(list(texts))
-
-
-def _check_database(value: SecretStr) -> SecretStr:
-    values.database_url(value.get_secret_value())
-    return value
-
-
-def _set(  # noqa: PLR0913 - one keyword for each limit that a setting may have
-    default: Any,
-    meaning: str,
-    set_by: str,
-    accepted: str | None = None,
-    *,
-    ge: float | None = None,
-    gt: float | None = None,
-    le: float | None = None,
-    max_length: int | None = None,
-) -> Any:
-    """Declare a setting. Its default is checked too; a list with a greatest length has a least one of 1."""
-    return Field(
-        default=default,
-        description=meaning,
-        json_schema_extra={"set_by": set_by, "accepted": accepted},
-        validate_default=True,
-        ge=ge,
-        gt=gt,
-        le=le,
-        min_length=1 if max_length else None,
-        max_length=max_length,
-    )
-
-
-DatabaseUrl = Annotated[SecretStr, AfterValidator(_check_database)]
-Durations = Annotated[tuple[timedelta, ...], NoDecode, BeforeValidator(values.durations)]
-HttpUrl = Annotated[str, AfterValidator(values.http_url)]
-ModulePath = Annotated[str, AfterValidator(values.module_path)]
-Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(values.networks)]
-Servers = Annotated[str, AfterValidator(values.bootstrap_servers)]
-
-_DATABASE = "a Postgres address with host and database: postgresql://user:password@host:5432/dbname"
-_DURATIONS = "durations separated by commas, like 1s,2s,15m"
-
-
 class Fields(BaseSettings):
     """The settings, each valid by itself."""
 
@@ -93,28 +56,28 @@ class Fields(BaseSettings):
     )
 
     # Where things are
-    database_url: DatabaseUrl = _set(
+    database_url: DatabaseUrl = declare(
         SecretStr(""),
         "The application's Postgres, for setup, doctor, append, endpoints and recorder; workers need none.",
         "every deployment",
-        _DATABASE,
+        DATABASE,
     )
-    connector_database_url: DatabaseUrl = _set(
+    connector_database_url: DatabaseUrl = declare(
         SecretStr(""),
         "The same database as Debezium reaches and logs in to it; unset: OUTBOX_DATABASE_URL.",
         "who runs Connect elsewhere (another network, a role with REPLICATION only)",
-        _DATABASE,
+        DATABASE,
     )
-    kafka_bootstrap_servers: Servers = _set(
+    kafka_bootstrap_servers: Servers = declare(
         "", "The Kafka brokers.", "every deployment", "host:port, several separated by commas"
     )
-    connect_url: HttpUrl = _set(
+    connect_url: HttpUrl = declare(
         "",
         "Kafka Connect's REST address: setup installs the connector there, the scheduler watches it.",
         "every deployment",
         "an http or https address",
     )
-    handlers: ModulePath = _set(
+    handlers: ModulePath = declare(
         "",
         "The module whose import registers the application's handlers.",
         "every application with handlers",
@@ -122,43 +85,45 @@ class Fields(BaseSettings):
     )
 
     # Topics
-    partitions: int = _set(
+    partitions: int = declare(
         6,
         "Partitions of outbox.events and outbox.redelivery: the most workers that can share the work.",
         "who sizes the deployment; it can grow but never shrink",
         ge=1,
         le=1_000,
     )
-    lanes: int = _set(
+    lanes: int = declare(
         6,
         "Partitions of each retry topic: each is one fixed delay, and together they are the jitter.",
         "who sizes the deployment; it can grow but never shrink",
         ge=1,
         le=64,
     )
-    replication_factor: int = _set(1, "Copies of each topic.", "every production deployment (3)", ge=1, le=15)
-    min_insync_replicas: int = _set(
+    replication_factor: int = declare(
+        1, "Copies of each topic.", "every production deployment (3)", ge=1, le=15
+    )
+    min_insync_replicas: int = declare(
         1,
         "Copies that must have a record before it counts as written.",
         "every production deployment (2)",
         ge=1,
         le=15,
     )
-    retention_hours: int = _set(
+    retention_hours: int = declare(
         168,
         "How long Kafka keeps events, retries and attempts: the longest outage that loses nothing.",
         "who sizes the brokers' disks",
         ge=1,
         le=87_600,
     )
-    dead_letter_retention_hours: int = _set(
+    dead_letter_retention_hours: int = declare(
         720,
         "How long dead letters stay, for somebody to replay them.",
         "who answers for them",
         ge=1,
         le=87_600,
     )
-    connector_poll_interval_ms: int = _set(
+    connector_poll_interval_ms: int = declare(
         5,
         "How long Debezium waits when there is nothing new: lower is faster, and costs idle CPU in Connect.",
         "who would rather have 10 ms more latency than a tenth of a core in use",
@@ -167,79 +132,79 @@ class Fields(BaseSettings):
     )
 
     # Retries
-    tiers: Durations = _set(
-        _seconds("1s", "2s", "4s", "8s", "16s", "32s", "1m", "2m", "4m", "8m", "15m"),
+    tiers: Durations = declare(
+        seconds("1s", "2s", "4s", "8s", "16s", "32s", "1m", "2m", "4m", "8m", "15m"),
         "The waits that have a retry topic each, ascending; a longer wait takes laps in the last.",
         "who needs a finer or longer ladder",
-        _DURATIONS,
+        DURATIONS,
         max_length=32,
     )
-    handler_base_delay_s: float = _set(
+    handler_base_delay_s: float = declare(
         1.0,
         "The wait before a handler's second attempt; it doubles each time.",
         "who knows the handlers",
         gt=0,
         le=3_600,
     )
-    handler_max_delay_s: float = _set(
+    handler_max_delay_s: float = declare(
         900.0, "The longest wait between a handler's attempts.", "who knows the handlers", gt=0, le=86_400
     )
-    handler_max_attempts: int = _set(
+    handler_max_attempts: int = declare(
         8,
         "Attempts of a handler before its delivery is a dead letter.",
         "who knows the handlers",
         ge=1,
         le=1_000,
     )
-    handler_max_age_hours: float = _set(
+    handler_max_age_hours: float = declare(
         24.0,
         "Age at which a handler's delivery is a dead letter, whatever its attempts.",
         "who knows until when an event is worth handling",
         gt=0,
         le=8_760,
     )
-    endpoint_schedule: Durations = _set(
-        _seconds("5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"),
+    endpoint_schedule: Durations = declare(
+        seconds("5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"),
         "The waits between an endpoint's attempts: there is one more attempt than waits.",
         "who promises the customers a schedule",
-        _DURATIONS,
+        DURATIONS,
         max_length=100,
     )
-    endpoint_max_age_hours: float = _set(
+    endpoint_max_age_hours: float = declare(
         96.0,
         "Age at which an endpoint's delivery is a dead letter, throttled and deferred time included.",
         "who promises the customers a schedule",
         gt=0,
         le=8_760,
     )
-    unrouted: Literal["dead-letter", "discard"] = _set(
+    unrouted: Literal["dead-letter", "discard"] = declare(
         "dead-letter",
         "What becomes of an event that no handler and no endpoint wants.",
         "a deployment with webhooks only, whose customers choose what they receive (discard)",
     )
 
     # One attempt at an endpoint
-    endpoint_connect_timeout_s: float = _set(
+    endpoint_connect_timeout_s: float = declare(
         5.0, "Limit for name lookup, TCP and TLS together.", "who knows the endpoints", gt=0, le=300
     )
-    endpoint_first_byte_timeout_s: float = _set(
+    endpoint_first_byte_timeout_s: float = declare(
         10.0,
         "Limit from the request's end to the response's first byte.",
         "who knows the endpoints",
         gt=0,
         le=300,
     )
-    endpoint_timeout_s: float = _set(
+    endpoint_timeout_s: float = declare(
         15.0, "Limit for the whole attempt.", "who knows the endpoints", gt=0, le=300
     )
-    endpoint_concurrency: int = _set(
+    endpoint_concurrency: int = declare(
         32,
         "Attempts under way at once to one endpoint, from one worker.",
         "who protects endpoints",
         ge=1,
         le=10_000,
     )
-    endpoint_allowed_networks: Networks = _set(
+    endpoint_allowed_networks: Networks = declare(
         (),
         "Networks endpoints may be in although they are not public; elsewhere private addresses are refused.",
         "development, and deployments whose endpoints are internal",
@@ -247,38 +212,38 @@ class Fields(BaseSettings):
     )
 
     # A worker's pace and its end
-    window: int = _set(
+    window: int = declare(
         1_000, "Deliveries in flight in one worker.", "who trades memory for throughput", ge=1, le=100_000
     )
-    park_wait_s: float = _set(
+    park_wait_s: float = declare(
         1.0,
         "Estimated wait for an endpoint above which its deliveries are parked, so that others don't wait.",
         "who tunes fairness between endpoints",
         gt=0,
         le=60,
     )
-    commit_interval_ms: int = _set(
+    commit_interval_ms: int = declare(
         250,
         "Time between commits: how much a crash may repeat (INV-8).",
         "who trades broker load for fewer repeats",
         ge=10,
         le=250,
     )
-    session_timeout_s: float = _set(
+    session_timeout_s: float = declare(
         6.0,
         "Silence after which the group gives a dead worker's partitions away.",
         "who has long pauses (6 is the least that brokers take by default)",
         ge=6,
         le=15,
     )
-    rebalance_drain_limit_s: float = _set(
+    rebalance_drain_limit_s: float = declare(
         5.0,
         "How long attempts in flight may go on when their partition moves away.",
         "who trades a longer rebalance for fewer repeats",
         ge=0,
         le=15,
     )
-    drain_limit_s: float = _set(
+    drain_limit_s: float = declare(
         20.0,
         "How long attempts in flight may go on after SIGTERM; keep it below the pod's grace period.",
         "who sets terminationGracePeriodSeconds",
@@ -287,10 +252,10 @@ class Fields(BaseSettings):
     )
 
     # Logs
-    log_format: Literal["console", "json"] = _set(
+    log_format: Literal["console", "json"] = declare(
         "console", "How log lines are written.", "every deployment that collects logs (json)"
     )
-    log_level: Literal["debug", "info", "warning", "error"] = _set(
+    log_level: Literal["debug", "info", "warning", "error"] = declare(
         "info", "The least severe lines that are written.", "who looks for a fault"
     )
 
