@@ -15,7 +15,7 @@ from benchmarks.children import Child
 from benchmarks.database_work import DatabaseWork, settled_counters
 from benchmarks.latencies import first_receipts, latencies
 from benchmarks.latency import poisson_load
-from benchmarks.load import Load, run_load
+from benchmarks.load import Load, run_load, transactions_of
 from benchmarks.orders import orders
 from benchmarks.picture import Curve
 from benchmarks.polling_table import EMPTY_POLLING_TABLE, fill_polling_table
@@ -91,14 +91,13 @@ def _latency(
     receipts = site.receiver.take()
     after = settled_counters(site.addresses.database_url)
     received_s = first_receipts(receipts)
-    # A worker that falls behind is slowest at the end of its warm-up already: there is none to leave out.
     warm = [commit for commit in commits if commit.arrived_s >= scale.warm_up_s]
     system = f"{setting.name}, {rate_per_s:g} events/s"
     work = DatabaseWork(
         system=system,
         events=max(len(received_s), 1),
         statements=counts.statements,
-        transactions=after.transactions - before.transactions - len(commits),
+        transactions=after.transactions - before.transactions - transactions_of(commits),
         rows_changed=after.changed - before.changed,
     )
     return Curve(name=system, latencies=latencies(warm, received_s, ended_at_s=ended_at_s)), work

@@ -8,7 +8,7 @@ from benchmarks.arrivals import poisson_arrivals
 from benchmarks.database_work import DatabaseWork, settled_counters
 from benchmarks.distribution import Distribution
 from benchmarks.latencies import duplicates, first_receipts, latencies
-from benchmarks.load import Arrival, Commit, Load, arrivals_of, run_load
+from benchmarks.load import Arrival, Commit, Load, arrivals_of, run_load, transactions_of
 from benchmarks.orders import orders
 from benchmarks.picture import Curve
 from benchmarks.results import Results
@@ -105,7 +105,9 @@ def measure_latency(site: Site, scale: Scale) -> Results:
                 system=system,
                 events=len(commits),
                 statements=0,  # the worker and the scheduler have no database address
-                transactions=counted_after.transactions - counted_before.transactions - len(commits),
+                transactions=counted_after.transactions
+                - counted_before.transactions
+                - transactions_of(commits),
                 rows_changed=counted_after.changed - counted_before.changed,
             ),
         ),

@@ -20,7 +20,7 @@ from benchmarks.orders import Order
 from benchmarks.polling_table import append_to_polling_table
 from outbox import OutboxRow, append_async, append_many
 
-__all__ = ["Arrival", "Commit", "Load", "append_in_bulk", "arrivals_of", "run_load"]
+__all__ = ["Arrival", "Commit", "Load", "append_in_bulk", "arrivals_of", "run_load", "transactions_of"]
 
 _CONNECTIONS = 8
 _START_AFTER_S = 0.3
@@ -60,6 +60,11 @@ def run_load(load: Load) -> list[Commit]:
     """Run a load in a process of its own, and give what was committed, in the order of arrival."""
     timeout_s = load.arrivals[-1].at_s + 60
     return cast("list[Commit]", run_in_child(_run, load, timeout_s=timeout_s))
+
+
+def transactions_of(commits: Sequence[Commit]) -> int:
+    """Count a load's transactions: one an event, and the one in which the server starts each connection."""
+    return len(commits) + _CONNECTIONS
 
 
 def append_in_bulk(database_url: str, orders: Sequence[Order]) -> None:

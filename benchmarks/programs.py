@@ -1,7 +1,6 @@
 """The worker and the scheduler under test: the very commands that an operator runs, as child processes."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -36,13 +35,7 @@ class Program:
             BenchmarkError: it had ended before, or ended with an error.
         """
         ended_early = self._process.poll() is not None
-        if not ended_early:
-            self._process.send_signal(signal.SIGTERM)
-        try:
-            code = self._process.wait(_STOP_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            code = self._process.wait()
+        code = _end(self._process)
         if ended_early or code:
             tail = "\n".join(self._log.read_text(encoding="utf-8", errors="replace").splitlines()[-20:])
             raise BenchmarkError(f"the {self._name} ended with code {code}; its last lines:\n{tail}")
@@ -68,7 +61,15 @@ def running(
     try:
         yield program
     except BaseException:
-        process.terminate()
-        process.wait(_STOP_S)
+        _end(process)
         raise
     program.stop()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> int:
+    process.terminate()
+    try:
+        return process.wait(_STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.wait()

@@ -60,8 +60,9 @@ def comparison(results: list[Results]) -> tuple[Table, ...]:
                     ),
                     (
                         "Statements are those that workers send: a polling worker counts its own; ours are"
-                        " given no database address. What is left in their transactions is Debezium's heartbeat,"
-                        " autovacuum, and this benchmark's own reading of the counters."
+                        " given no database address. What is left in the transactions, whatever the number of"
+                        " events, is Debezium's (its heartbeat every 10 s, its looks at the slot), autovacuum, the"
+                        " opening of connections, and this benchmark's own reading of the counters."
                     ),
                     "Transactions (committed) and rows are from `pg_stat_database`.",
                 ),
