@@ -34,7 +34,7 @@ class Service(ABC):
     listeners: ClassVar[tuple[str, ...]]
     """The names of its ports; the first is the one that clients use."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
-    ready_within: ClassVar[timedelta] = timedelta(seconds=60)
+    ready_within: ClassVar[timedelta] = timedelta(seconds=120)
     stop_within: ClassVar[timedelta] = timedelta(seconds=10)
 
     def __init__(self, *, state: StateFile, rng: random.Random) -> None:

@@ -7,6 +7,8 @@ import shutil
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random, SystemRandom
 
@@ -15,7 +17,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]  # it has no __all__
 
 from devstack.bring_up import start_and_wait
-from devstack.child import Command, marked_processes, spawn
+from devstack.child import Command, kill_family, marked_processes, spawn
 from devstack.errors import StackNotRunningError, StartError
 from devstack.port import LOOPBACK
 from devstack.postgres import Postgres
@@ -23,7 +25,7 @@ from devstack.postgres_home import find_home
 from devstack.process_identity import ProcessIdentity
 from devstack.progress import silent
 from devstack.stack import EmbeddedStack, Lifetime
-from devstack.state import StateFile
+from devstack.state import StackState, StateFile
 from devstack.stray import end_strays
 
 
@@ -117,40 +119,57 @@ def test_a_dead_child_is_named_and_started_again(own: EmbeddedStack) -> None:
 
 
 def test_what_was_stored_survives_a_crash_and_a_change_of_ports(own: EmbeddedStack) -> None:
-    """Killed all at once, then robbed of every port it had: rows and topics are there at the new addresses."""
+    """Postgres and Kafka killed, then robbed of their ports: rows and topics are there at the new addresses.
+
+    Connect, which still ran but knew only Kafka's old address, is started again, too.
+    """
     settings = own.start()
     with psycopg.connect(settings.database_url) as connection:
         connection.execute("CREATE TABLE IF NOT EXISTS kept AS SELECT 42 AS answer")
     client = AdminClient({"bootstrap.servers": settings.kafka_bootstrap_servers})
     client.create_topics([NewTopic("kept", 1, 1)])["kept"].result(timeout=10)
-    for service in own.services:
+    connect_before, robbed = own.connect.pid, (own.postgres, own.kafka)
+    for service in robbed:
         service.kill()
-    old_ports = {port for service in own.services for port in service.ports}
+    old_ports = {port for service in robbed for port in service.ports}
     with ExitStack() as thieves:
         for port in old_ports:
             thieves.enter_context(socket.create_server((LOOPBACK, port)))
         moved = own.start()
-    assert not old_ports & {port for service in own.services for port in service.ports}
+    assert not old_ports & {port for service in robbed for port in service.ports}
+    assert own.connect.pid != connect_before
+    assert moved.connect_url == settings.connect_url
     with psycopg.connect(moved.database_url) as connection:
         assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
     assert "kept" in topics_of(own)
 
 
-def test_leftovers_of_a_reboot_stand_in_nobodys_way(own: EmbeddedStack) -> None:
+def test_leftovers_of_a_reboot_stand_in_nobodys_way(own: EmbeddedStack, tmp_path: Path) -> None:
     """Pid files that now name somebody else, recorded processes that are strangers, half-written folders."""
     own.start()
     own.stop()
     home, state = find_home(own.kafka.state), own.kafka.state
-    (home.data / "postmaster.pid").write_text(f"1\n{home.data}\n1\n{own.postgres.port}\n\n127.0.0.1\n")
+    # Postgres refuses to start beside any living process of its user that its pid file names.
+    sleep = Command(
+        arguments=["/bin/sleep", "600"], folder=Path("/"), mark=f"test@{tmp_path}", account=home.account
+    )
+    stranger = spawn(sleep, log=tmp_path / "log")
+    assert stranger is not None
+    (tmp_path / state.path.name).touch()  # its mark names a state folder that is there
+    (home.data / "postmaster.pid").write_text(
+        f"{stranger.pid}\n{home.data}\n1\n{own.postgres.port}\n\n127.0.0.1\n"
+    )
     for draft in (home.folder / "data.draft", own.kafka.folder / "data.draft"):
         draft.mkdir()
         (draft / "half").write_text("written")
-    stranger = ProcessIdentity(pid=1, birth="before the reboot")
+    reborn = replace(stranger, birth="before the reboot")
     for service in own.services:
-        state.change(lambda known, name=service.name: known.with_process(name, stranger))  # type: ignore[misc]
+        state.change(partial(StackState.with_process, service=service.name, identity=reborn))
     assert set(states(own).values()) == {"dead"}
     own.start()
     assert set(states(own).values()) == {"running"}
+    assert stranger.is_alive()
+    kill_family(stranger)
 
 
 def test_a_child_that_nobody_wrote_down_is_ended(own: EmbeddedStack, tmp_path: Path) -> None:
