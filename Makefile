@@ -44,6 +44,12 @@ format: $(STAMP) ## Format the code, and put right what can be put right
 types: $(STAMP) ## Check the types, strictly
 	@$(BIN)/mypy
 
+.PHONY: docs
+docs: $(STAMP) ## Write the reference pages that are made from the code
+	@$(BIN)/python -m streams.settings.reference > docs/reference/settings.md.new
+	@$(BIN)/python -m streams.cli.reference > docs/reference/cli.md.new
+	@for page in settings cli; do mv docs/reference/$$page.md.new docs/reference/$$page.md; done
+
 .PHONY: bench
 bench: $(STAMP) ## Measure speed and cost, the old polling workers included, and print the tables
 	@$(BIN)/python -m benchmarks

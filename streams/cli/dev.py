@@ -26,6 +26,7 @@ app = typer.Typer(
     name="dev",
     help="The embedded local stack: Postgres, Kafka and Kafka Connect, on loopback only.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 StateDir = Annotated[
