@@ -17,6 +17,8 @@ _WIDTH, _HEIGHT = 820, 480
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 34, 76, 52
 _LEGEND_LINE = 22
 _POINTS = 400
+#: A webhook may come before the client has heard of its commit: no axis of logarithms has a place for that.
+_SHORTEST_MS = 1.0
 _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 _LOOKS = (("#2f7de1", ""), ("#d9730d", "9 4"), ("#1a9e6a", "2 4"), ("#9b59d0", "12 4 2 4"))
 
@@ -59,7 +61,7 @@ class _Plane:
 
 
 def latency_picture(title: str, curves: Sequence[Curve]) -> str:
-    """Draw up to four curves, each of at least one latency; shorter ones than 0.1 ms are drawn there.
+    """Draw up to four curves, each of at least one latency; what took less than 1 ms is drawn there.
 
     Raises:
         ValueError: no curve, or more than can be told apart.
@@ -100,7 +102,7 @@ def _plane(curves: Sequence[Curve], *, top: float, bottom: float) -> _Plane:
 
 
 def _drawn(value_ms: float) -> float:
-    return max(value_ms, 0.1)
+    return max(value_ms, _SHORTEST_MS)
 
 
 def _points(latencies: Distribution, plane: _Plane) -> str:
