@@ -43,7 +43,7 @@ def new_app(
         limit_s = settings.drain_limit_s if app.should_stop else rebalance_limit_s
         await dispatcher.drain(limit_s=limit_s)
 
-    app = faust.App(
+    app = _App(
         topics.WORKER_GROUP,
         broker=[f"kafka://{server}" for server in settings.kafka_bootstrap_servers.split(",")],
         autodiscover=False,
@@ -112,6 +112,13 @@ async def _room(dispatcher: Dispatcher, ledger: PartitionLedger) -> None:
         await dispatcher.window.room()
     while ledger.congested and not ledger.closed and not dispatcher.draining:  # noqa: ASYNC110 - a commit ends it
         await asyncio.sleep(_CONGESTION_PAUSE_S)
+
+
+class _App(faust.App):  # type: ignore[misc]  # faust ships no types
+    """Faust, without its folder for tables in the current directory: a container's disk may be read-only."""
+
+    def _create_directories(self) -> None:
+        """No tables, no folder."""
 
 
 class _QuietMonitor(Monitor):  # type: ignore[misc]  # faust ships no types
