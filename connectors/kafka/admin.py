@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined]  # the package has no __all__
     AdminClient,
     AlterConfigOpType,
@@ -137,6 +137,8 @@ class KafkaAdmin:
         try:
             future.result(self._timeout_s)
         except KafkaException as error:
+            if isinstance(change, CreateTopic) and error.args[0].code() == KafkaError.TOPIC_ALREADY_EXISTS:
+                return  # another setup was quicker
             raise TopicChangeFailed(str(change), error.args[0].str()) from error
 
     def _topic_configs(self, names: Sequence[str]) -> Mapping[str, Mapping[str, str]]:

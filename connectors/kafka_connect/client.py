@@ -19,7 +19,7 @@ from connectors.kafka_connect.status import ConnectorStatus
 
 __all__ = ["ConnectClient"]
 
-_BUSY = 409
+_CONFLICT = 409
 _MISSING = 404
 _REASON_CHARACTERS = 500
 _BUSY_PAUSE_S = 0.25
@@ -88,10 +88,19 @@ class ConnectClient:
         positions = (offset.get(name) for offset in offsets for name in ("lsn", "lsn_commit", "lsn_proc"))
         return max((int(position) for position in positions if position is not None), default=None)
 
-    async def create_stopped(self, name: str, config: Mapping[str, str]) -> None:
-        """Create a connector that does nothing yet, so that its offsets can be put right first."""
+    async def create_stopped(self, name: str, config: Mapping[str, str]) -> bool:
+        """Create a connector that does nothing yet, so that its offsets can be put right first.
+
+        False if there is one already.
+        """
         body = {"name": name, "config": dict(config), "initial_state": "STOPPED"}
-        await self._request("POST", "/connectors", body=body)
+        try:
+            await self._request("POST", "/connectors", body=body)
+        except ConnectRefused as error:
+            if error.status == _CONFLICT:
+                return False
+            raise
+        return True
 
     async def put_config(self, name: str, config: Mapping[str, str]) -> None:
         """Create a connector, or give it another configuration (which restarts its tasks)."""
@@ -123,7 +132,7 @@ class ConnectClient:
             async with asyncio.timeout(self._timeout_s):
                 while True:
                     status, answer = await self._send(method, path, body)
-                    if status != _BUSY:
+                    if status != _CONFLICT or _exists_already(answer):
                         break
                     await asyncio.sleep(_BUSY_PAUSE_S)
         except TimeoutError as error:
@@ -146,6 +155,11 @@ class ConnectClient:
             # Connect answers a PUT or POST without a body with 415, unless it says that it would be JSON.
             self._session = aiohttp.ClientSession(headers={"Content-Type": "application/json"})
         return self._session
+
+
+def _exists_already(answer: Any) -> bool:
+    """Tell the one conflict that doesn't pass: Connect has no status of its own for it."""
+    return "already exists" in _refusal(answer)
 
 
 def _parsed(body: bytes) -> Any:

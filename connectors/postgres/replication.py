@@ -124,7 +124,7 @@ def read_replication(database_url: str, *, slot: str, publication: str) -> Repli
 
 
 def create_slot(database_url: str, *, slot: str) -> None:
-    """Make a logical slot; it keeps every row committed from now on until Debezium has read it.
+    """Make a logical slot, if there is none; it keeps every row committed from now on until Debezium has read it.
 
     From PostgreSQL 17 on it is one that standbys may copy, so that it survives a failover.
 
@@ -140,6 +140,8 @@ def create_slot(database_url: str, *, slot: str) -> None:
         try:
             conn.execute(_LIMIT)
             conn.execute(query, [slot])
+        except pg_errors.DuplicateObject:
+            return  # another setup was quicker
         except psycopg.Error as error:
             raise SlotRefusedError(slot, error) from error
 

@@ -58,6 +58,7 @@ def declare(  # noqa: PLR0913 - one keyword for each limit that a setting may ha
         ge=ge,
         gt=gt,
         le=le,
+        allow_inf_nan=None if ge is None and gt is None else False,
         min_length=1 if max_length else None,
         max_length=max_length,
     )

@@ -30,12 +30,15 @@ def durations(value: Any) -> tuple[timedelta, ...]:
     >>> durations("5s, 5m")
     (datetime.timedelta(seconds=5), datetime.timedelta(seconds=300))
     """
-    return tuple(item if isinstance(item, timedelta) else parse_duration(item) for item in _items(value))
+    return tuple(
+        item if isinstance(item, timedelta) else parse_duration(_text(item)) for item in _items(value)
+    )
 
 
 def networks(value: Any) -> tuple[IPv4Network | IPv6Network, ...]:
     """Read "127.0.0.0/8,::1/128" or a list of such texts."""
-    return tuple(item if not isinstance(item, str) else ip_network(item) for item in _items(value))
+    known = (IPv4Network, IPv6Network)
+    return tuple(item if isinstance(item, known) else ip_network(_text(item)) for item in _items(value))
 
 
 def bootstrap_servers(value: str) -> str:
@@ -84,4 +87,13 @@ def module_path(value: str) -> str:
 def _items(value: Any) -> Iterable[Any]:
     if isinstance(value, str):
         return [item.strip() for item in value.split(",") if item.strip()]
-    return tuple(value)
+    if isinstance(value, list | tuple):
+        return value
+    raise ValueError("neither a text nor a list")
+
+
+def _text(item: Any) -> str:
+    """Refuse what a TOML file may hold instead: pydantic takes a ValueError for an answer, and no other error."""
+    if isinstance(item, str):
+        return item
+    raise ValueError("not a text")

@@ -107,7 +107,8 @@ class _Shell:
 
     async def _create(self, name: str) -> None:
         """Create it stopped first: positions outlive a deleted connector, and would be those of an older slot."""
-        await self.connect.create_stopped(name, self.wants.connector)
+        if not await self.connect.create_stopped(name, self.wants.connector):
+            return  # another setup was quicker, and goes on with it
         await self._until_stopped(name)
         if await self.connect.stored_lsn(name) is not None:
             await self.connect.forget_offsets(name)

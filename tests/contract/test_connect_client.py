@@ -57,6 +57,18 @@ async def test_busy_workers_are_asked_again(serve: Serve) -> None:
     assert answers == []
 
 
+async def test_a_connector_that_exists_is_no_busy_worker(serve: Serve) -> None:
+    """Connect answers that with 409 too; waiting would not help."""
+
+    async def answer(_: web.Request) -> web.Response:
+        return web.json_response(
+            {"error_code": 409, "message": "Connector outbox already exists"}, status=409
+        )
+
+    client = await serve(answer)
+    assert await client.create_stopped("outbox", {"connector.class": "x"}) is False
+
+
 async def test_workers_that_stay_busy_are_an_error_in_time(serve: Serve) -> None:
     async def answer(_: web.Request) -> web.Response:
         return web.json_response({"error_code": 409, "message": "rebalance"}, status=409)

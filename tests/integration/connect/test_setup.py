@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -97,6 +98,15 @@ def test_a_dry_run_changes_nothing_and_tells_what_a_run_then_does(bare: Settings
     again, taken = set_up(bare)
     assert (again.steps, again.warnings, taken) == ((), (), [])
     assert everything(bare) == after
+
+
+def test_setups_that_run_at_once_don_t_disturb_each_other(bare: Settings) -> None:
+    """Two deployments' jobs start together: both succeed, and there is one of everything."""
+    with ThreadPoolExecutor() as pool:
+        plans = [plan for plan, _ in pool.map(set_up, [bare, bare])]
+    assert all(not plan.problems for plan in plans)
+    again, _ = set_up(bare)
+    assert again.steps == ()
 
 
 def test_a_row_committed_right_after_setup_arrives(

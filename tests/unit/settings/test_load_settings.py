@@ -160,6 +160,36 @@ def test_a_wrong_file_is_loud(environment: Callable[..., None], tmp_path: Path) 
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("tiers", value) for value in ("5", "[5]", "[]", "true", '[["1s"]]', "{a = 1}", '["1s", ""]')],
+        *[("endpoint_allowed_networks", value) for value in ("5", "[5]", '["10.0.0.1/8"]')],
+        *[("window", value) for value in ("1.5", "[1]", '"x"', "0", "100001")],
+        *[("park_wait_s", value) for value in ("nan", "inf", "-inf", '"nan"', "0", "61")],
+        *[("handlers", value) for value in ("5", '"a b"', '"a..b"', '"a-b"', '".a"')],
+        *[
+            ("kafka_bootstrap_servers", value)
+            for value in ('"kafka"', '"kafka:0"', '"a:1;b:2"', '"kafka:99999"')
+        ],
+        *[
+            ("connect_url", value)
+            for value in ('"connect:8083"', '"http://"', '"http://[::1"', '"file:///etc"')
+        ],
+        *[("database_url", value) for value in ('"db"', '"postgresql://db"', '"postgresql:///shop"', "5")],
+    ],
+)
+def test_no_value_is_more_than_a_wrong_value(
+    environment: Callable[..., None], tmp_path: Path, name: str, value: str
+) -> None:
+    """Whatever stands in the file, the answer is the report, and no traceback."""
+    file = tmp_path / "outbox.toml"
+    file.write_text(f"{name} = {value}")
+    environment(CONFIG=str(file))
+    (problem,) = problems()
+    assert problem.startswith(f"{variable(name)} = ")
+
+
 def test_kubernetes_service_links_are_no_settings(environment: Callable[..., None]) -> None:
     """A Service named outbox-api in the namespace must not keep every worker from starting."""
     environment(
