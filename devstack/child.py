@@ -144,6 +144,5 @@ def _start(command: Command, *, log: Path) -> subprocess.Popen[bytes]:
 
 def _own_environment() -> dict[str, str]:
     # A JVM or a Postgres is steered by many variables (JAVA_TOOL_OPTIONS, PGDATA, CLASSPATH …): none of ours is meant.
-    return {
-        name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "LANG", "TMPDIR", "TZ"}
-    }
+    kept = {name: value for name, value in os.environ.items() if name in {"PATH", "HOME", "TMPDIR", "TZ"}}
+    return {**kept, "LC_ALL": "C.UTF-8"}  # or a JVM can't read a path that isn't ASCII
