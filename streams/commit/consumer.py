@@ -25,6 +25,8 @@ __all__ = ["SettledConsumer", "settled_transport"]
 
 _log = structlog.get_logger("streams.commit")
 
+_RECORDS_A_YIELD = 100
+
 
 class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[misc]  # faust ships no types
     """The aiokafka client's side: commits with metadata, and committed offsets with theirs."""
@@ -51,6 +53,14 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
         found: dict[Partition, Commit] = await self.call_thread(self._fetch_committed, list(partitions))
         return found
 
+    async def seek_to_committed(self) -> Any:
+        """Where Faust goes back to when it has thrown records away: the committed offset, or the beginning.
+
+        aiokafka's own leaves a partition where it is that has no commit yet, or one at 0: what was thrown
+        away of it would be lost.
+        """
+        return await self.call_thread(self._seek_to_committed)
+
     async def _commit_with_metadata(self, commits: dict[Partition, Commit]) -> bool:
         offsets = {
             TopicPartition(*partition): OffsetAndMetadata(commit.offset, commit.metadata)
@@ -64,6 +74,14 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
             _log.warning("commit_refused", error=type(error).__name__, partitions=len(offsets))
             return False
         return True
+
+    async def _seek_to_committed(self) -> Any:
+        consumer = self._ensure_consumer()
+        committed = await consumer.seek_to_committed()
+        at_the_beginning = [tp for tp, offset in committed.items() if not offset]
+        if at_the_beginning:
+            await consumer.seek_to_beginning(*at_the_beginning)
+        return committed
 
     async def _fetch_committed(self, partitions: list[Partition]) -> dict[Partition, Commit]:
         coordinator = self._ensure_consumer()._coordinator  # noqa: SLF001 - aiokafka gives metadata nowhere else
@@ -154,6 +172,26 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
     def ack(self, message: Any) -> bool:  # noqa: ARG002 - Faust's signature
         """Faust acks in a `finally`, whatever happened; here only the ledgers settle."""
         return False
+
+    async def _drain_messages(self, fetcher: Any) -> None:
+        """Hand every fetched record to its agent; Faust's fetcher runs this.
+
+        Faust's own makes two tasks for each record, to get out of a full queue when a rebalance begins.
+        Here the record is handed over late instead, and its agent sees that it is of an earlier generation.
+        """
+        callback, since_yield = self.callback, 0
+        try:
+            while not (self.should_stop or fetcher.should_stop):
+                async for _, message in self.getmany(timeout=1.0):
+                    await callback(message)
+                    since_yield += 1
+                    if since_yield >= _RECORDS_A_YIELD:
+                        since_yield = 0
+                        await asyncio.sleep(0)
+                await asyncio.sleep(0)
+        except (*self.consumer_stopped_errors, asyncio.CancelledError):
+            if not self.transport.app.should_stop:
+                raise
 
     async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
         """Faust counts the record after an offset hole as acked; the ledgers need no gaps."""
