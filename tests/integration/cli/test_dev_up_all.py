@@ -1,61 +1,12 @@
 """`make up` and `make down`: the stack with worker and scheduler in the background, whatever happens to them."""
 
-import json
-import os
-import subprocess
-import sys
-from collections.abc import Iterator
-from pathlib import Path
-
 import psutil
-import pytest
 
 from devstack.child import marked_processes
-from devstack.stack import EmbeddedStack
-
-_ROOT = Path(__file__).parents[3]
+from tests.support.dev_command import DevCommand
 
 
-class _Dev:
-    """`outbox dev` on one state folder."""
-
-    def __init__(self, state_dir: Path) -> None:
-        self.state_dir = state_dir
-
-    def __call__(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(  # noqa: S603 - our own command
-            [sys.executable, "-m", "streams.cli", "dev", *arguments, "--state-dir", str(self.state_dir)],
-            cwd=_ROOT,
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-
-    def pids(self) -> dict[str, int]:
-        return {one["service"]: one["pid"] for one in json.loads(self("status", "--json").stdout)}
-
-    def kill(self, name: str) -> None:
-        process = psutil.Process(self.pids()[name])
-        process.kill()
-        process.wait()
-
-
-@pytest.fixture(scope="module")
-def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[_Dev]:
-    """All of it up; each test leaves it so."""
-    state_dir = tmp_path_factory.mktemp("up") / "state"
-    dev = _Dev(state_dir)
-    try:
-        up = dev("up", "--all")
-        assert up.returncode == 0, up.stdout + up.stderr
-        yield dev
-    finally:
-        dev("down", "--remove")
-        EmbeddedStack(state_dir).remove()
-
-
-def test_all_of_it_runs(dev: _Dev) -> None:
+def test_all_of_it_runs(dev: DevCommand) -> None:
     """Stack, worker and scheduler run on after the command has ended, and status says where they are."""
     assert dev("status").returncode == 0
     pids = dev.pids()
@@ -63,7 +14,7 @@ def test_all_of_it_runs(dev: _Dev) -> None:
     assert all(psutil.pid_exists(pid) for pid in pids.values())
 
 
-def test_a_second_up_says_what_runs_and_changes_nothing(dev: _Dev) -> None:
+def test_a_second_up_says_what_runs_and_changes_nothing(dev: DevCommand) -> None:
     """It may be called at any time: the same processes run on."""
     before = dev.pids()
     again = dev("up", "--all")
@@ -73,7 +24,7 @@ def test_a_second_up_says_what_runs_and_changes_nothing(dev: _Dev) -> None:
     assert dev.pids() == before
 
 
-def test_a_dead_child_is_named_with_what_to_do(dev: _Dev) -> None:
+def test_a_dead_child_is_named_with_what_to_do(dev: DevCommand) -> None:
     """Status fails with one line that says which died, where its log is, and what starts it again; that works."""
     dev.kill("worker")
     status = dev("status")
@@ -86,7 +37,7 @@ def test_a_dead_child_is_named_with_what_to_do(dev: _Dev) -> None:
     assert dev("status").returncode == 0
 
 
-def test_a_worker_that_can_t_start_is_reported(dev: _Dev) -> None:
+def test_a_worker_that_can_t_start_is_reported(dev: DevCommand) -> None:
     """The command fails and shows the end of that log, although the killed worker is still a member of its group."""
     dev.kill("worker")
     failed = dev("up", "--all", OUTBOX_HANDLERS="there.is.no.such.module")
@@ -96,7 +47,7 @@ def test_a_worker_that_can_t_start_is_reported(dev: _Dev) -> None:
     assert dev("up", "--all").returncode == 0
 
 
-def test_down_stops_everything_and_up_starts_it_again(dev: _Dev) -> None:
+def test_down_stops_everything_and_up_starts_it_again(dev: DevCommand) -> None:
     """After down nothing of it runs, down again does no harm, and what was stored is there after the next up."""
     assert dev("down").returncode == 0
     assert [mark for mark, _ in marked_processes() if mark.endswith(f"@{dev.state_dir}")] == []
