@@ -8,6 +8,7 @@
     ├── DatabaseUnsuitableError    a server or a database that the outbox can't live in
     ├── SchemaMissingError         the tables aren't there: `outbox setup` has not run against this database
     ├── MigrationError             a migration that failed, or another run that doesn't end
+    ├── SlotRefusedError           Postgres made no replication slot
     ├── StatementFailedError       anything else that Postgres refused
     ├── EndpointNotFoundError      no endpoint has that id
     └── EndpointExistsError        an endpoint has that id already
@@ -28,6 +29,7 @@ __all__ = [
     "MigrationError",
     "PostgresError",
     "SchemaMissingError",
+    "SlotRefusedError",
     "StatementFailedError",
 ]
 
@@ -54,6 +56,10 @@ class SchemaMissingError(PostgresError):
 
 class MigrationError(PostgresError):
     """A migration failed; what was applied before it stays applied, and a repeated run goes on from there."""
+
+
+class SlotRefusedError(PostgresError):
+    """Postgres made no replication slot; the message says what to do."""
 
 
 class StatementFailedError(PostgresError):

@@ -15,9 +15,9 @@ from psycopg import errors as pg_errors
 from psycopg.rows import dict_row
 
 from connectors.postgres.connection import connect, reason, statement_errors
-from connectors.postgres.errors import PostgresError
+from connectors.postgres.errors import SlotRefusedError
 
-__all__ = ["Publication", "Replication", "Slot", "SlotRefusedError", "create_slot", "read_replication"]
+__all__ = ["Publication", "Replication", "Slot", "create_slot", "read_replication"]
 
 # Making a slot waits for the transactions that are open, of every database of the server.
 _LIMIT: LiteralString = "set statement_timeout = '30s'"
@@ -106,13 +106,6 @@ wal_status,
 _ROWS: LiteralString = "select count(*) as rows from (select from outbox.outbox limit %s) as first_rows"
 
 
-class SlotRefusedError(PostgresError):
-    """Postgres made no replication slot."""
-
-    def __init__(self, slot: str, error: psycopg.Error) -> None:
-        super().__init__(f"Postgres made no replication slot {slot!r}: {reason(error)}. {_advice(error)}")
-
-
 def read_replication(database_url: str, *, slot: str, publication: str) -> Replication:
     """Look at a database.
 
@@ -143,7 +136,9 @@ def create_slot(database_url: str, *, slot: str) -> None:
         except pg_errors.DuplicateObject:
             return  # another setup was quicker
         except psycopg.Error as error:
-            raise SlotRefusedError(slot, error) from error
+            raise SlotRefusedError(
+                f"Postgres made no replication slot {slot!r}: {reason(error)}. {_advice(error)}"
+            ) from error
 
 
 def _advice(error: psycopg.Error) -> str:
