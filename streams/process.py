@@ -16,7 +16,9 @@ __all__ = ["run_process"]
 
 def run_process(main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run `main` with the event that a signal sets, until it returns. What it raises is raised here."""
-    uvloop.run(_with_signals(main))
+    # For the loops of other threads too: Kafka's client and the handlers have their own.
+    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
+    asyncio.run(_with_signals(main))
 
 
 async def _with_signals(main: Callable[[asyncio.Event], Awaitable[None]]) -> None:
