@@ -14,7 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["RecordMalformed", "SchedulerFailed", "SettingsError", "SetupError", "StreamsError", "WorkerFailed"]
+__all__ = [
+    "RecordMalformed",
+    "SchedulerFailed",
+    "SettingsError",
+    "SetupError",
+    "StreamsError",
+    "WorkerFailed",
+]
 
 
 class StreamsError(Exception):
