@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from streams.cli.errors import said_plainly
-from streams.cli.worker import require_kafka
 from streams.errors import StreamsError
 from streams.process import run_process
 from streams.settings import load_settings
@@ -29,8 +28,7 @@ def run(
 ) -> None:
     """Run worker and scheduler together, until SIGTERM or SIGINT."""
     with said_plainly():
-        settings = load_settings()
-        require_kafka(settings)
+        load_settings(needs=("kafka_bootstrap_servers",))
         environment = {**os.environ, **({"OUTBOX_HANDLERS": handlers} if handlers else {})}
         run_process(lambda stop: _run_all(environment, stop=stop))
 

@@ -12,7 +12,7 @@ from streams.cli.errors import said_plainly
 from streams.errors import SettingsError
 from streams.log import configure_log
 from streams.process import run_process
-from streams.settings import Settings, load_settings
+from streams.settings import load_settings
 from streams.worker.worker import run_worker
 
 __all__ = ["load_handlers", "worker"]
@@ -28,8 +28,7 @@ def worker(
 ) -> None:
     """Deliver events to handlers and webhook endpoints, until SIGTERM or SIGINT."""
     with said_plainly():
-        settings = load_settings()
-        require_kafka(settings)
+        settings = load_settings(needs=("kafka_bootstrap_servers",))
         configure_log(form=settings.log_format, level=settings.log_level)
         load_handlers(handlers or settings.handlers)
         run_process(lambda stop: run_worker(settings, outbox.handlers, stop=stop))
@@ -53,11 +52,3 @@ def load_handlers(module: str) -> None:
                 f"OUTBOX_HANDLERS / --handlers {module!r} can't be imported: {error}. Give a dotted module path."
             ]
         ) from error
-
-
-def require_kafka(settings: Settings) -> None:
-    """SettingsError, unless Kafka's address is set."""
-    if not settings.kafka_bootstrap_servers:
-        raise SettingsError(
-            ["OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set; give host:port, several separated by commas"]
-        )

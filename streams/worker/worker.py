@@ -14,6 +14,7 @@ import structlog
 
 from connectors.kafka.loop_producer import LoopProducer
 from connectors.kafka.producer import producer_config
+from connectors.webhook.address import address_judge
 from connectors.webhook.limits import Limits
 from connectors.webhook.sender import Sender
 from outbox.handlers import Handler
@@ -63,7 +64,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     producer = LoopProducer(
         producer_config(settings.kafka_bootstrap_servers, client_id="outbox-worker"), loop=loop, on_fatal=fail
     )
-    sender = Sender(limits=_limits(settings))
+    sender = Sender(limits=_limits(settings), judge_address=address_judge(settings.endpoint_allowed_networks))
     calls = HandlerCalls()
     directory = _directory(settings, handlers, calls=calls, sender=sender, around=around)
     lease = Lease(session_s=settings.session_timeout_s, monotonic_s=around.monotonic_s)
