@@ -203,4 +203,3 @@ def _record(message: Message) -> Record:
         headers={name: raw.decode(errors="replace") for name, raw in header_map(headers).items()},
         appended_at_ms=message.timestamp()[1],
     )
-
