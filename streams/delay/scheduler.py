@@ -227,6 +227,8 @@ class Scheduler:
             self._lanes[tp.topic, tp.partition] = Lane(ledger)
         self._ledgers.assign({partition: lane.ledger for partition, lane in self._lanes.items()})
         consumer.assign(partitions)
+        # librdkafka remembers what was paused over a rebalance, and the new lanes don't (spring-kafka #2525).
+        consumer.resume(partitions)
         _log.info("lanes_assigned", count=len(partitions))
 
     def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
