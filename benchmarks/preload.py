@@ -14,7 +14,8 @@ from confluent_kafka import Producer
 
 from benchmarks.children import run_in_child
 from benchmarks.orders import Order
-from connectors.kafka.producer import OutgoingRecord, producer_config
+from connectors.kafka.producer import producer_config
+from connectors.kafka.record import OutgoingRecord
 from outbox.event import Event
 from outbox.event_id import new_event_id
 from streams.records.delivery import Delivery, Origin

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from connectors.kafka.errors import ProducerFatal
-from connectors.kafka.producer import OutgoingRecord, RecordProducer
+from connectors.kafka.producer import RecordProducer
+from connectors.kafka.record import OutgoingRecord
 
 __all__ = ["LoopProducer"]
 

@@ -11,15 +11,16 @@ Not thread-safe, and never blocks but in `poll` and `flush`. `loop_producer` put
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 
 from connectors.kafka.errors import ProducerFatal
+from connectors.kafka.record import OutgoingRecord
 
-__all__ = ["PRODUCER_MAX_MESSAGE_BYTES", "OutgoingRecord", "RecordProducer", "producer_config"]
+__all__ = ["PRODUCER_MAX_MESSAGE_BYTES", "RecordProducer", "producer_config"]
 
 _log = logging.getLogger("connectors.kafka.producer")
 
@@ -27,17 +28,6 @@ _REPRODUCE_AFTER_S = 1.0
 #: The client's own bound stays above any topic's, so that the broker alone decides what is too large.
 PRODUCER_MAX_MESSAGE_BYTES = 8 * 1024 * 1024
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)  # noqa: SLF001 - Kafka's own names
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OutgoingRecord:
-    """A record to produce. `partition` None lets the key choose."""
-
-    topic: str
-    key: bytes | None
-    value: bytes | None
-    headers: list[tuple[str, bytes]]
-    partition: int | None = None
 
 
 def producer_config(bootstrap_servers: str, *, client_id: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from connectors.kafka.producer import OutgoingRecord
+from connectors.kafka.record import OutgoingRecord
 from streams import topics
 from streams.delay.lane import Waiting
 from streams.dispatch.hops import dead_record

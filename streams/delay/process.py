@@ -8,7 +8,7 @@ from connectors.kafka_connect.watch import ConnectorWatch
 from streams.delay.scheduler import Scheduler
 from streams.retry.tiers import RetryTiers
 from streams.settings import Settings
-from streams.worker.surroundings import SystemSurroundings
+from streams.surroundings import SystemSurroundings
 
 __all__ = ["run_scheduler"]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from connectors.kafka.producer import OutgoingRecord
+from connectors.kafka.record import OutgoingRecord
 from streams import topics
 from streams.records.attempt import Attempt
 from streams.records.delivery import Origin

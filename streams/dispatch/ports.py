@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 from uuid import UUID
 
-from connectors.kafka.producer import OutgoingRecord
+from connectors.kafka.record import OutgoingRecord
 
 __all__ = ["Produces", "Received", "Surroundings"]
 

@@ -33,8 +33,8 @@ from streams.records.outcome import ErrorCode
 from streams.retry.policy import ExponentialBackoff, RetryPolicy, ScheduledBackoff
 from streams.retry.tiers import RetryTiers
 from streams.settings import Settings
+from streams.surroundings import SystemSurroundings
 from streams.worker.app import new_app
-from streams.worker.surroundings import SystemSurroundings
 
 __all__ = ["run_worker"]
 

@@ -21,7 +21,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # the package
 from connectors.kafka import producer as producer_module
 from connectors.kafka.errors import ProducerFatal
 from connectors.kafka.loop_producer import LoopProducer
-from connectors.kafka.producer import OutgoingRecord, producer_config
+from connectors.kafka.producer import producer_config
+from connectors.kafka.record import OutgoingRecord
 from tests.support.fake_producer import FakeProducer
 
 ANSWER_S = 30.0

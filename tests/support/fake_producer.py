@@ -6,7 +6,7 @@ Keeps the contract of `connectors.kafka.loop_producer.LoopProducer`: tests/contr
 import asyncio
 from collections.abc import Callable, Sequence
 
-from connectors.kafka.producer import OutgoingRecord
+from connectors.kafka.record import OutgoingRecord
 
 __all__ = ["FakeProducer", "Group"]
 

@@ -18,7 +18,8 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # the package has no __all__
 
-from connectors.kafka.producer import OutgoingRecord, producer_config
+from connectors.kafka.producer import producer_config
+from connectors.kafka.record import OutgoingRecord
 from streams.records.wire import header_map
 
 __all__ = ["Committed", "Record", "TopicTail", "committed", "group_members", "produce"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.kafka.producer import OutgoingRecord
+from connectors.kafka.record import OutgoingRecord
 from streams.delay.lane import Waiting
 from streams.delay.move import due_at_ms, move
 from streams.dispatch.hops import records_after

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from connectors.kafka.producer import OutgoingRecord
+from connectors.kafka.record import OutgoingRecord
 from outbox.event import Event
 from streams.dispatch.hops import dead_record, records_after
 from streams.errors import RecordMalformed

@@ -1,4 +1,4 @@
-"""Time, chance and names of the real world, for the dispatcher."""
+"""Time, chance and names of the real world, for the dispatcher and the scheduler."""
 
 import random
 import time
