@@ -79,6 +79,9 @@ class Scheduler:
         self._tiers = tiers
         self._clock = clock
         self._commit_interval_s = commit_interval_s
+        # Heartbeats are a third of a session apart: after half a session without any it may have ended.
+        self._standstill_s = session_timeout_s / 2
+        self._looped_at_s = 0.0
         self._ledgers = Ledgers()
         self._lanes: dict[Partition, Lane] = {}
         self._fatal: str | None = None
@@ -109,15 +112,15 @@ class Scheduler:
         Raises:
             SchedulerFailed: the producer is broken for good. Restart the process: nothing is lost by it.
         """
-        self._consumer.subscribe(
-            list(self._tiers.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
-        )
+        self._subscribe()
         _log.info("scheduler_started", tiers=len(self._tiers.topics))
-        commit_at_s = self._clock.monotonic_s() + self._commit_interval_s
+        self._looped_at_s = self._clock.monotonic_s()
+        commit_at_s = self._looped_at_s + self._commit_interval_s
         try:
             while not stopping() and self._fatal is None:
                 for message in self._consumer.consume(_BATCH, self._poll_s()):
                     self._read(message)
+                self._check_membership()
                 self._move_due()
                 self._producer.poll()
                 if self._clock.monotonic_s() >= commit_at_s:
@@ -130,6 +133,28 @@ class Scheduler:
             self._consumer.close()  # revokes, and so commits
             self._producer.close()
             _log.info("scheduler_stopped")
+
+    def _subscribe(self) -> None:
+        self._consumer.subscribe(
+            list(self._tiers.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+        )
+
+    def _check_membership(self) -> None:
+        """After a standstill, ask before moving anything: the lanes may be somebody else's, who moves their records.
+
+        A process that was frozen, or whose machine was, doesn't know how long. A commit is the question,
+        because the broker refuses it from who is no member any more.
+        """
+        now_s, before_s = self._clock.monotonic_s(), self._looped_at_s
+        self._looped_at_s = now_s
+        if not self._lanes or now_s - before_s < self._standstill_s:
+            return
+        self._ledgers.uncommitted()
+        if not self._commit(asynchronous=False):
+            _log.warning("lanes_left", stood_still_s=round(now_s - before_s, 1))
+            self._forget()
+            self._consumer.unsubscribe()
+            self._subscribe()
 
     def _poll_s(self) -> float:
         """Until the next head is due, and no longer than a tenth of a second."""
@@ -188,10 +213,11 @@ class Scheduler:
                 self._consumer.resume([TopicPartition(*partition)])
                 lane.paused = False
 
-    def _commit(self, *, asynchronous: bool) -> None:
+    def _commit(self, *, asynchronous: bool) -> bool:
+        """Commit what there is to commit; False if that was refused at once."""
         commits = self._ledgers.commits()
         if not commits:
-            return
+            return True
         offsets = [
             TopicPartition(topic, number, commit.offset, metadata=commit.metadata)
             for (topic, number), commit in commits.items()
@@ -202,8 +228,9 @@ class Scheduler:
             # The lanes moved on, or the broker is away: what is not committed is moved again, and
             # recognised as a duplicate.
             _log.warning("commit_refused", error=exception.args[0].str())
-        else:
-            self._ledgers.committed(commits)
+            return False
+        self._ledgers.committed(commits)
+        return True
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         # Some of the partitions may be refused while the rest is not.
