@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import psutil
+
 __all__ = ["Child"]
 
 _ROOT = Path(__file__).parents[2]
@@ -59,6 +61,15 @@ class Child:
     def lines(self) -> Sequence[Line]:
         with self._changed:
             return tuple(self._lines)
+
+    @property
+    def text(self) -> str:
+        """All that it said, as it said it."""
+        return self.log.read_text(errors="replace")
+
+    def children(self) -> list[psutil.Process]:
+        children: list[psutil.Process] = psutil.Process(self.pid).children(recursive=True)
+        return children
 
     @property
     def is_running(self) -> bool:

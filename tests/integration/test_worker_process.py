@@ -1,0 +1,133 @@
+"""The processes as an operator meets them: how they start, how they stop, what they say when they can't."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from tests.support.answers import respond
+from tests.support.by_event import attempt_by_attempt
+from tests.support.child import Child
+from tests.support.gate import Gate
+from tests.support.group import wait_until_settled
+from tests.support.pipeline import Pipeline
+from tests.support.topics import TopicTail
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_lets_attempts_end(pipeline: Pipeline, number: signal.Signals) -> None:
+    """INV-8: what is in flight is answered, recorded and committed; the next worker repeats nothing of it."""
+    events = TopicTail(pipeline.kafka, "outbox.events")
+    gate = Gate()
+    mailbox = pipeline.mailbox(gate.before(respond(204)))
+    worker = pipeline.worker()
+    ids = pipeline.append_many(mailbox.event_type, 20)
+    mailbox.wait_for_events(ids)
+    worker.signal(number)
+    worker.wait_for("worker_stopping")
+    gate.open()
+    assert worker.wait_for_end() == 0
+    wait_until_settled(pipeline.kafka, events.wait_for_events(ids))
+    pipeline.attempts.to_the_end()
+    assert [pipeline.attempts.outcomes(event_id) for event_id in ids] == [["succeeded"]] * 20
+    assert mailbox.repeated() == {}
+
+
+def test_a_stop_parks_what_hangs(pipeline: Pipeline) -> None:
+    """INV-8, INV-3: beyond the drain limit an attempt is interrupted, on record, and tried again when it is due."""
+    gate = Gate()
+    held = pipeline.mailbox(gate.before(respond(204)))
+    scheduler = pipeline.scheduler()
+    settings = {
+        "handlers": "tests.support.scripted_handlers",
+        "endpoint_connect_timeout_s": 1.9,
+        "endpoint_first_byte_timeout_s": 1.9,
+        "endpoint_timeout_s": 1.9,
+        "drain_limit_s": 2,
+        "rebalance_drain_limit_s": 1,
+    }
+    worker = pipeline.worker(**settings)
+    handled = pipeline.append("handled.slowly", payload={"url": held.endpoint.url})
+    held.wait_for(1)
+    assert worker.stop() == 0
+    [interrupted] = pipeline.attempts.wait_for(handled, "interrupted")
+    assert (interrupted["attempt"], interrupted["next"]) == (1, "outbox.retry-1s")
+    gate.open()
+    pipeline.worker(**settings)
+    again = pipeline.attempts.wait_for(handled, "interrupted", "succeeded")[1]
+    assert again["attempt"] == 2
+    assert again["started_at_ms"] >= interrupted["next_attempt_at_ms"]
+    assert scheduler.stop() == 0
+
+
+def test_a_second_signal_ends_at_once(pipeline: Pipeline) -> None:
+    """Whoever can't wait for the drain doesn't have to, and nothing is lost by it: the next worker starts over."""
+    gate = Gate()
+    mailbox = pipeline.mailbox(attempt_by_attempt(gate.before(respond(204)), respond(204)))
+    worker = pipeline.worker()
+    event_id = pipeline.append(mailbox.event_type)
+    mailbox.wait_for(1)
+    worker.signal(signal.SIGTERM)
+    worker.wait_for("worker_stopping")
+    worker.signal(signal.SIGTERM)
+    assert worker.wait_for_end() == 128 + signal.SIGTERM
+    pipeline.worker()
+    pipeline.attempts.wait_for(event_id, "succeeded")
+    gate.open()
+
+
+@pytest.mark.parametrize("moment", ["endpoints_loaded", "partitions_assigned"])
+def test_a_stop_while_it_starts_is_a_stop(pipeline: Pipeline, moment: str) -> None:
+    """A deployment that changes its mind: it ends with 0, and soon."""
+    worker = pipeline.start("worker")
+    worker.wait_for(moment)
+    assert worker.stop() == 0
+
+
+def test_run_starts_and_stops_both(pipeline: Pipeline) -> None:
+    """`outbox run`: one command delivers and retries, and its SIGTERM is a clean stop of both processes."""
+    mailbox = pipeline.mailbox(attempt_by_attempt(respond(500), respond(204)))
+    both = pipeline.start("run", "--handlers", "tests.support.scripted_handlers", endpoint_schedule="1s")
+    both.wait_for("worker_started")
+    both.wait_for("lanes_assigned")
+    event_id = pipeline.append(mailbox.event_type)
+    pipeline.attempts.wait_for(event_id, "failed", "succeeded")
+    pipeline.attempts.wait_for(pipeline.append("handled.well"), "succeeded", target="in-a-thread")
+    assert both.stop() == 0
+    assert both.of("worker_stopped")
+    assert both.of("scheduler_stopped")
+
+
+@pytest.mark.parametrize("dying", ["worker", "scheduler"])
+def test_run_ends_when_one_process_does(pipeline: Pipeline, dying: str) -> None:
+    """A half of it alone would look like a running system: the other is stopped, and the exit code is not 0."""
+    both = pipeline.start("run")
+    both.wait_for("worker_started")
+    both.wait_for("lanes_assigned")
+    [process] = [child for child in both.children() if dying in child.cmdline()]
+    process.kill()
+    assert both.wait_for_end() == 1
+    assert f"{dying} ended with code -9" in both.text
+    assert both.of("worker_stopped" if dying == "scheduler" else "scheduler_stopped")
+
+
+@pytest.mark.parametrize(
+    ("command", "settings", "said"),
+    [
+        ("worker", {"handlers": "no.such.module"}, "no.such.module"),
+        ("worker", {"kafka_bootstrap_servers": "127.0.0.1:9"}, "127.0.0.1:9"),
+        ("worker", {"window": "many", "tiers": "2s,1s"}, "OUTBOX_WINDOW"),
+        ("scheduler", {"window": "many", "tiers": "2s,1s"}, "OUTBOX_TIERS"),
+        ("worker", {"kafka_bootstrap_servers": ""}, "OUTBOX_KAFKA_BOOTSTRAP_SERVERS"),
+        ("scheduler", {"kafka_bootstrap_servers": ""}, "OUTBOX_KAFKA_BOOTSTRAP_SERVERS"),
+    ],
+)
+def test_what_can_not_start_says_why(
+    pipeline: Pipeline, command: str, settings: dict[str, str], said: str
+) -> None:
+    """One clear text that names what is wrong, exit code 1, no traceback."""
+    child: Child = pipeline.start(command, **settings)
+    assert child.wait_for_end() == 1
+    assert said in child.text
+    assert "Traceback" not in child.text
