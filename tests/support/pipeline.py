@@ -117,14 +117,16 @@ class Pipeline:
 
     # Who gets it
 
-    def mailbox(self, *answers: Answer, event_type: str = "", secrets: tuple[Secret, ...] = ()) -> Mailbox:
+    def mailbox(
+        self, *answers: Answer, event_type: str = "", secrets: tuple[Secret, ...] = (), url: str = ""
+    ) -> Mailbox:
         """Add an endpoint to a path of its own. A worker that runs already learns of it a moment later."""
         endpoint_id = new_endpoint_id()
         path = f"/in/{endpoint_id}"
         own_type = event_type or f"test.{token_hex(5)}"
         endpoint = Endpoint(
             id=endpoint_id,
-            url=f"{self.installation.receiver.url(path)}?token={URL_MARK}",
+            url=url or f"{self.installation.receiver.url(path)}?token={URL_MARK}",
             event_types=(EventFilter(own_type), EventFilter(f"{own_type}.*")),
             secrets=secrets or (marked_secret(next(_numbers)),),
             created_at=datetime.now(UTC),
