@@ -55,9 +55,11 @@ class Screen:
     @contextmanager
     def starting_stack(self) -> Iterator[ProgressListener]:
         """A listener for the stack's start."""
-        self.say("Starting Postgres, Kafka and Kafka Connect (a temporary stack of the demo's own)")
+        began = time.monotonic()
+        self.say("Starting Postgres, Kafka and Kafka Connect: a temporary stack of the demo's own")
         with shown_on(self.console) as listener:
             yield listener
+        self.say(f"✓ The stack is up ({time.monotonic() - began:.1f} s)")
 
     @contextmanager
     def doing(self, what: str) -> Iterator[Callable[[str], None]]:
