@@ -25,6 +25,11 @@ from tests.support.pipeline import Pipeline
 from tests.support.topics import produce
 
 PARTITION = 3
+BROKEN_ENDPOINT = f"ep_broken{uuid4().hex[:8]}"
+UNREADABLE_ENDPOINTS = [
+    OutgoingRecord(topic=topics.ENDPOINTS, partition=0, key=BROKEN_ENDPOINT.encode(), value=value, headers=[])
+    for value in (b"{", b"[]", b'{"id": 5}', b"\xff")
+]
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +45,7 @@ def mailbox(working: Pipeline) -> Mailbox:
 
 @pytest.fixture(scope="module")
 def worker(working: Pipeline, mailbox: Mailbox) -> Child:
+    produce(working.kafka, UNREADABLE_ENDPOINTS)
     child = working.worker(handlers="tests.support.scripted_handlers")
     working.wait_until_known(mailbox)
     return child
@@ -186,20 +192,10 @@ def test_an_undecodable_retry_is_a_dead_letter(
 
 
 def test_an_unreadable_endpoint_is_passed_over(working: Pipeline, worker: Child) -> None:
-    """The worker says which, keeps the others as they are, and hears of the next; one that starts does the same."""
-    key = f"ep_broken{uuid4().hex[:8]}".encode()
-    records = [
-        OutgoingRecord(topic=topics.ENDPOINTS, partition=0, key=key, value=value, headers=[])
-        for value in (b"{", b"[]", b'{"id": 5}', b"\xff")
-    ]
-    produce(working.kafka, records)
+    """The worker says which, as it starts and while it runs, keeps the others as they are, and hears of the next."""
+    produce(working.kafka, UNREADABLE_ENDPOINTS)
     later = working.mailbox(respond(204))
     working.wait_until_known(later)
-    assert len([line for line in worker.of("endpoint_unreadable") if line["endpoint"] == key.decode()]) == 4
-    assert worker.stop() == 0
-    again = working.worker()
-    event_id = working.append(later.event_type)
-    later.wait_for_events([event_id])
-    assert again.stop() == 0
-    tombstone = OutgoingRecord(topic=topics.ENDPOINTS, partition=0, key=key, value=None, headers=[])
-    produce(working.kafka, [tombstone])
+    said = [line for line in worker.of("endpoint_unreadable") if line["endpoint"] == BROKEN_ENDPOINT]
+    assert len(said) == 2 * len(UNREADABLE_ENDPOINTS)
+    produce(working.kafka, [replace(UNREADABLE_ENDPOINTS[0], value=None)])
