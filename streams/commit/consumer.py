@@ -53,14 +53,6 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
         found: dict[Partition, Commit] = await self.call_thread(self._fetch_committed, list(partitions))
         return found
 
-    async def seek_to_committed(self) -> Any:
-        """Where Faust goes back to when it has thrown records away: the committed offset, or the beginning.
-
-        aiokafka's own leaves a partition where it is that has no commit yet, or one at 0: what was thrown
-        away of it would be lost.
-        """
-        return await self.call_thread(self._seek_to_committed)
-
     async def _commit_with_metadata(self, commits: dict[Partition, Commit]) -> bool:
         offsets = {
             TopicPartition(*partition): OffsetAndMetadata(commit.offset, commit.metadata)
@@ -75,13 +67,19 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
             return False
         return True
 
-    async def _seek_to_committed(self) -> Any:
-        consumer = self._ensure_consumer()
-        committed = await consumer.seek_to_committed()
-        at_the_beginning = [tp for tp, offset in committed.items() if not offset]
-        if at_the_beginning:
-            await consumer.seek_to_beginning(*at_the_beginning)
-        return committed
+    async def _fetch_records(self, consumer: Any, *partitions: Any, **limits: Any) -> Any:
+        """Fetch records, and put them back if the flow was stopped meanwhile.
+
+        A fetch that waited through a rebalance may return records of the new assignment before the flow is
+        resumed. Faust throws those away and seeks to what is committed, which is nowhere for a partition
+        without a commit: they would be lost.
+        """
+        fetched = await super()._fetch_records(consumer, *partitions, **limits)
+        if self.consumer.flow_active:
+            return fetched
+        for tp, records in fetched.items():
+            consumer.seek(tp, records[0].offset)
+        return {}
 
     async def _fetch_committed(self, partitions: list[Partition]) -> dict[Partition, Commit]:
         coordinator = self._ensure_consumer()._coordinator  # noqa: SLF001 - aiokafka gives metadata nowhere else
@@ -109,11 +107,18 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
 
     async def on_partitions_revoked(self, revoked: set[Any]) -> None:
         """A rebalance begins: Faust stops the flow and calls `wait_empty`; then nothing is ours any more."""
-        await super().on_partitions_revoked(revoked)
+        if self.app.should_stop:
+            # In the middle of a stop Faust would close the client here, and what the stop's own drain settles
+            # could not be committed any more.
+            await self.wait_empty()
+        else:
+            await super().on_partitions_revoked(revoked)
         self.ledgers.revoke()
 
     async def on_partitions_assigned(self, assigned: set[Any], generation_id: int = 0) -> None:
         """A rebalance ended: what the group committed becomes our ledgers, before any record flows."""
+        if self.app.should_stop:
+            return  # nothing more is taken; the group is left in a moment
         partitions = [(tp.topic, tp.partition) for tp in assigned]
         joined_at_s = self.lease.now_s()
         try:

@@ -40,7 +40,7 @@ def new_app(
 
     async def drain() -> None:
         # On a stop there is more time than on a rebalance: no partition waits for us.
-        limit_s = settings.drain_limit_s if app.should_stop else rebalance_limit_s
+        limit_s = rebalance_limit_s if app.rebalancing else settings.drain_limit_s
         await dispatcher.drain(limit_s=limit_s)
 
     app = _App(
