@@ -64,9 +64,13 @@ def wait_until_shared(workers: Sequence[Child]) -> None:
 
 
 def owner_of(record: Record, workers: Sequence[Child]) -> Child:
-    """Which worker has this record's partition."""
-    [owner] = [worker for worker in workers if (record.topic, record.partition) in partitions_of(worker)]
-    return owner
+    """Which worker has this record's partition. In the midst of a rebalance, none or two say that they do."""
+
+    def the_one() -> Child | None:
+        owners = [worker for worker in workers if (record.topic, record.partition) in partitions_of(worker)]
+        return owners[0] if len(owners) == 1 else None
+
+    return eventually(the_one, what=f"the owner of {record.topic}/{record.partition}")
 
 
 def lanes_of(schedulers: Iterable[Child]) -> list[int]:
