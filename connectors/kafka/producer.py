@@ -61,10 +61,12 @@ class RecordProducer:
         self._on_fatal = on_fatal
         self._refused: deque[tuple[float, OutgoingRecord, Callable[[], None]]] = deque()
         self.outstanding = 0
+        self.outstanding_bytes = 0
 
     def send(self, record: OutgoingRecord, on_acked: Callable[[], None]) -> None:
         """Produce a record; `on_acked` is called once, from `poll` or `flush`, when Kafka has it."""
         self.outstanding += 1
+        self.outstanding_bytes += record.size_bytes
         self._produce(record, on_acked)
 
     def poll(self, timeout_s: float = 0.0) -> None:
@@ -93,6 +95,7 @@ class RecordProducer:
         def delivered(error: KafkaError | None, _message: object) -> None:
             if error is None:
                 self.outstanding -= 1
+                self.outstanding_bytes -= record.size_bytes
                 on_acked()
             else:
                 self._refuse(record, on_acked, error)

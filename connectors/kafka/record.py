@@ -14,3 +14,12 @@ class OutgoingRecord:
     value: bytes | None
     headers: list[tuple[str, bytes]]
     partition: int | None = None
+
+    @property
+    def size_bytes(self) -> int:
+        """What it takes in memory until Kafka has it, nearly."""
+        return (
+            len(self.value or b"")
+            + len(self.key or b"")
+            + sum(len(name) + len(raw) for name, raw in self.headers)
+        )

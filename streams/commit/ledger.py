@@ -18,7 +18,7 @@ from streams.commit import metadata
 from streams.commit.metadata import Run
 from streams.commit.recent import Recent
 
-__all__ = ["Commit", "PartitionLedger"]
+__all__ = ["Commit", "Jump", "PartitionLedger"]
 
 #: Above this much metadata the agent takes nothing more of the partition until an early offset settles.
 _CONGESTED_BYTES = metadata.METADATA_MAX_BYTES * 3 // 4
@@ -34,6 +34,17 @@ class Commit:
     metadata: str
 
 
+@dataclass(frozen=True, slots=True)
+class Jump:
+    """The first record of an assignment is not the one at the committed offset.
+
+    Found behind it, the records between were deleted unread. Found before it, the log was cut or made anew.
+    """
+
+    committed: int
+    found: int
+
+
 class PartitionLedger:
     """Tracks the received and settled offsets of one assigned partition.
 
@@ -42,7 +53,8 @@ class PartitionLedger:
         committed_metadata: what was committed with it.
         generation: the consumer group's generation of this assignment.
 
-    `recent` holds the deliveries of this partition that were taken lately.
+    `recent` holds the deliveries of this partition that were taken lately. `jump` is set by the first record, if it
+    is not the one at the committed offset.
     """
 
     __slots__ = (
@@ -51,9 +63,11 @@ class PartitionLedger:
         "_last_commit",
         "_next",
         "_pending",
+        "_resumes_at",
         "closed",
         "congested",
         "generation",
+        "jump",
         "recent",
     )
 
@@ -61,6 +75,8 @@ class PartitionLedger:
         self, *, committed: int | None = None, committed_metadata: str = "", generation: int = 0
     ) -> None:
         self._next = committed
+        self._resumes_at = committed
+        self.jump: Jump | None = None
         # Received and not settled, in the order received, which is ascending: the first key is the commit.
         self._pending: dict[int, None] = {}
         # What an earlier owner settled beyond its commit.
@@ -78,6 +94,9 @@ class PartitionLedger:
 
     def receive(self, offset: int) -> bool:
         """Take note of a record. False if it is settled already, or was received before: skip it."""
+        if self._resumes_at is not None:
+            self._begin(offset, committed=self._resumes_at)
+            self._resumes_at = None
         if self._next is not None and offset < self._next:
             return False
         self._next = offset + 1
@@ -86,6 +105,18 @@ class PartitionLedger:
             return False
         self._pending[offset] = None
         return True
+
+    def _begin(self, offset: int, *, committed: int) -> None:
+        """The first record of this assignment: does the log go on where the group had committed?"""
+        if offset == committed:
+            return
+        self.jump = Jump(committed, offset)
+        if offset < committed:
+            # Clients don't read before a commit unless the log has no such offset any more: then what was known of
+            # it says nothing of the records that it has now.
+            self._next = None
+            self._known = []
+            self._known_firsts = []
 
     def settle(self, offset: int) -> None:
         """Every delivery of this record is settled. Settling twice, or after `close`, changes nothing."""

@@ -19,6 +19,7 @@ from connectors.kafka.producer import RecordProducer, producer_config
 from streams import topics
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
+from streams.commit.lost_offsets import receive, tell_no_offsets
 from streams.delay.lane import Lane, Waiting
 from streams.delay.move import due_at_ms, move
 from streams.errors import SchedulerFailed
@@ -32,8 +33,9 @@ _log = structlog.get_logger("streams.delay")
 
 _LONGEST_POLL_S = 0.1
 _BATCH = 500
-#: Moves on their way at once: the bound of what a slow broker can pile up here.
+#: Moves on their way at once: the bound of what a slow broker can pile up here, by number and by size.
 _MAX_OUTSTANDING = 20_000
+_MAX_OUTSTANDING_BYTES = 32 * 1024 * 1024
 _PRODUCER_POLL_S = 0.01
 _FLUSH_S = 3.0
 _COMMITTED_TRIES = 6
@@ -129,7 +131,7 @@ class Scheduler:
             if self._fatal is not None:
                 raise SchedulerFailed(self._fatal)
         finally:
-            self._finish_moves()
+            self._producer.flush(_FLUSH_S)
             self._consumer.close()  # revokes, and so commits
             self._producer.close()
             _log.info("scheduler_stopped")
@@ -158,7 +160,7 @@ class Scheduler:
 
     def _poll_s(self) -> float:
         """Until the next head is due, and no longer than a tenth of a second."""
-        if self._producer.outstanding >= _MAX_OUTSTANDING:
+        if self._room() <= 0:
             return _PRODUCER_POLL_S  # what is due has to wait for Kafka's acknowledgements
         dues = [due for lane in self._lanes.values() if (due := lane.next_due_ms()) is not None]
         if not dues:
@@ -170,10 +172,9 @@ class Scheduler:
         if error is not None:
             self._read_failed(error)
             return
-        partition = (_known(message.topic()), _known(message.partition()))
+        partition, offset = (_known(message.topic()), _known(message.partition())), _known(message.offset())
         lane = self._lanes.get(partition)
-        offset = _known(message.offset())
-        if lane is None or not lane.ledger.receive(offset):
+        if lane is None or not receive(lane.ledger, partition, offset):
             return
         headers = header_map(cast("list[tuple[str, bytes]] | None", message.headers()))
         lane.put(
@@ -200,7 +201,7 @@ class Scheduler:
     def _move_due(self) -> None:
         now_ms = self._clock.clock_ms()
         for partition, lane in self._lanes.items():
-            for waiting in lane.take_due(now_ms=now_ms, most=_MAX_OUTSTANDING - self._producer.outstanding):
+            for waiting in lane.take_due(now_ms=now_ms, most=self._room()):
                 record = move(
                     waiting,
                     parked_at=Origin(*partition, waiting.offset),
@@ -212,6 +213,12 @@ class Scheduler:
             if lane.paused and lane.low:
                 self._consumer.resume([TopicPartition(*partition)])
                 lane.paused = False
+
+    def _room(self) -> int:
+        """How many more moves may be on their way."""
+        if self._producer.outstanding_bytes >= _MAX_OUTSTANDING_BYTES:
+            return 0
+        return _MAX_OUTSTANDING - self._producer.outstanding
 
     def _commit(self, *, asynchronous: bool) -> bool:
         """Commit what there is to commit; False if that was refused at once."""
@@ -242,9 +249,6 @@ class Scheduler:
     def _fail(self, error: ProducerFatal) -> None:
         self._fatal = str(error)
 
-    def _finish_moves(self) -> None:
-        self._producer.flush(_FLUSH_S)
-
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         committed = _committed(consumer, partitions)
         self._lanes = {}
@@ -256,6 +260,7 @@ class Scheduler:
         consumer.assign(partitions)
         # librdkafka remembers what was paused over a rebalance, and the new lanes don't (spring-kafka #2525).
         consumer.resume(partitions)
+        tell_no_offsets((tp.topic, tp.partition) for tp in committed if tp.offset < 0)
         _log.info("lanes_assigned", count=len(partitions))
 
     def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
@@ -263,7 +268,7 @@ class Scheduler:
 
         What was moved is committed first, what only waited here is read again there.
         """
-        self._finish_moves()
+        self._producer.flush(_FLUSH_S)
         self._commit(asynchronous=False)
         self._forget()
 
