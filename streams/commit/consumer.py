@@ -9,7 +9,7 @@ there. This module is the only one that knows Faust's and aiokafka's insides.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 import structlog
@@ -32,10 +32,16 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
     """The aiokafka client's side: commits with metadata, and committed offsets with theirs."""
 
     async def on_start(self) -> None:
-        """Start the client, and let every answered heartbeat renew the lease."""
+        """Start the client, and learn from it what it has no hooks for."""
         await super().on_start()
-        coordinator, lease = self._ensure_consumer()._coordinator, self.consumer.lease  # noqa: SLF001 - there is no hook
-        heartbeat = coordinator._do_heartbeat  # noqa: SLF001 - as above
+        coordinator = self._ensure_consumer()._coordinator  # noqa: SLF001 - there are no hooks
+        coordinator._do_heartbeat = self._renewing_the_lease(coordinator._do_heartbeat)  # noqa: SLF001 - as above
+        coordinator._push_error_to_user = self._ending_the_worker(coordinator._push_error_to_user)  # noqa: SLF001 - as above
+        coordinator._coordination_task.add_done_callback(self._coordination_ended)  # noqa: SLF001 - as above
+
+    def _renewing_the_lease(self, heartbeat: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[bool]]:
+        """Every answered heartbeat renews the lease."""
+        lease = self.consumer.lease
 
         async def renewing_heartbeat() -> bool:
             asked_at_s = lease.now_s()
@@ -44,7 +50,32 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
                 lease.renew(asked_at_s=asked_at_s)
             return answered
 
-        coordinator._do_heartbeat = renewing_heartbeat  # noqa: SLF001 - as above
+        return renewing_heartbeat
+
+    def _ending_the_worker(self, push_error: Callable[[Exception], Any]) -> Callable[[Exception], Any]:
+        """An error that ends our part in the group ends the worker.
+
+        aiokafka does nothing more for the group until somebody fetches such an error, and Faust never does:
+        the worker would live on and consume nothing (faust #175).
+        """
+
+        def telling_push(error: Exception) -> Any:
+            self._end_worker(error)
+            return push_error(error)
+
+        return telling_push
+
+    def _coordination_ended(self, task: "asyncio.Task[None]") -> None:
+        """Its end is the client's own, at a stop, unless it has an error."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._end_worker(error)
+
+    def _end_worker(self, error: BaseException) -> None:
+        def crash() -> None:
+            self._crashing = asyncio.ensure_future(self.consumer.crash(error))
+
+        self.parent_loop.call_soon_threadsafe(crash)
 
     async def commit_with_metadata(self, commits: dict[Partition, Commit]) -> bool:
         return bool(await self.call_thread(self._commit_with_metadata, commits))

@@ -1,9 +1,11 @@
 """Faust's consumer with our commit rule, on real Kafka: what its own machinery could lose or repeat."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaError, UnknownError
 
 from tests.support.worker_bench import OwnTopics, WorkerBench
 
@@ -68,3 +70,37 @@ async def test_a_rebalance_during_a_stop_repeats_nothing(topics: OwnTopics, work
     await other.until(lambda: 4 in other.begun(), what="the next event")
     assert other.begun() == [4]
     await other.stop()
+
+
+async def coordination_pushes(coordinator: Any) -> None:
+    """What aiokafka does with an error of its part in the group: it waits until somebody asks for it."""
+    await coordinator._push_error_to_user(UnknownError("of the broker"))
+
+
+async def coordination_dies(coordinator: Any) -> None:
+    """What a defect of aiokafka's does."""
+
+    def raises() -> None:
+        raise UnknownError("of the client")
+
+    coordinator.ensure_coordinator_known = raises
+    coordinator._rejoin_needed_fut.set_result(None)
+
+
+@pytest.mark.parametrize("happens", [coordination_pushes, coordination_dies])
+async def test_what_ends_the_membership_ends_the_worker(
+    worker: WorkerBench, happens: Callable[[Any], Coroutine[Any, Any, None]]
+) -> None:
+    """CASES 25, CASES 32: a worker that takes no part in the group any more must not live on without consuming.
+
+    It ends, and is started again; Faust by itself would never ask the client about it.
+    """
+    await worker.start()
+    await worker.until_assigned(4)
+    thread = worker.app.consumer._thread
+    coordinator = thread._ensure_consumer()._coordinator
+    happening = asyncio.run_coroutine_threadsafe(happens(coordinator), thread.thread_loop)
+    await asyncio.wait_for(worker.app.wait_until_stopped(), timeout=30.0)
+    assert isinstance(worker.app.crash_reason, KafkaError)
+    await worker.stop()
+    await asyncio.wrap_future(happening)
