@@ -159,13 +159,11 @@ class Pipeline:
         An event that comes before the endpoint finds nobody to go to, and is a dead letter. So events of a
         type of their own are sent after it, until one arrives.
         """
-        while not self._arrives(mailbox):
-            pass
+        eventually(lambda: self._arrives(mailbox), what=f"the first event for {mailbox.id}")
 
     def wait_until_forgotten(self, mailbox: Mailbox) -> None:
         """Return when the one running worker no longer sends to a removed or disabled endpoint."""
-        while self._arrives(mailbox):
-            pass
+        eventually(lambda: not self._arrives(mailbox), what=f"the last event for {mailbox.id}")
 
     def _arrives(self, mailbox: Mailbox) -> bool:
         probe = self.append(f"{mailbox.event_type}.probe")
