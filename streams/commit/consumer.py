@@ -20,6 +20,7 @@ from faust.transport.drivers import aiokafka as faust_aiokafka
 from streams.commit.lease import Lease
 from streams.commit.ledger import Commit, PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
+from streams.commit.lost_offsets import tell_no_offsets
 
 __all__ = ["SettledConsumer", "settled_transport"]
 
@@ -171,6 +172,7 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
         )
         self.lease.renew(asked_at_s=joined_at_s)
         self.resume()
+        tell_no_offsets(partition for partition in partitions if partition not in committed)
         _log.info("partitions_assigned", generation=generation_id, partitions=_listed(partitions))
         await super().on_partitions_assigned(assigned, generation_id)
 

@@ -17,6 +17,7 @@ from streams.commit.consumer import settled_transport
 from streams.commit.lease import Lease
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers
+from streams.commit.lost_offsets import receive
 from streams.dispatch.dispatcher import Dispatcher
 from streams.settings import Settings
 
@@ -86,7 +87,7 @@ def _add_agent(
             ledger = ledgers.get((message.topic, message.partition))
             if ledger is None or dispatcher.draining or message.generation_id != ledger.generation:
                 continue  # of an earlier assignment: whoever has the partition now reads it again
-            if not ledger.receive(message.offset):
+            if not receive(ledger, (message.topic, message.partition), message.offset):
                 continue
             await _room(dispatcher, ledger)
             if ledger.closed or dispatcher.draining:
