@@ -308,19 +308,20 @@ async def test_an_observer_that_raises_loses_no_turn() -> None:
 
 
 async def test_an_endpoint_made_anew_under_the_same_id_keeps_one_queue() -> None:
-    """One at a time per key holds across the change of the target, and a drain sees every one of its attempts."""
-    first, second = ScriptedTarget("ep_1"), ScriptedTarget("ep_1")
+    """One at a time per key holds across the change of the target, with its new limit, and a drain sees it all."""
+    first, second = ScriptedTarget("ep_1", concurrency=1), ScriptedTarget("ep_1", concurrency=3)
     first.holding = second.holding = True
     bench = DispatchBench([first], holding=False)
     bench.take(event_record(0, aggregate_id="42"))
     await settled()
     bench.directory.targets = [second]
-    bench.take(event_record(1, aggregate_id="42"))
+    for offset, key in enumerate(["42", "43", "44"], start=1):
+        bench.take(event_record(offset, aggregate_id=key))
     await settled()
-    assert (len(first.running), len(second.running)) == (1, 0)
+    assert (len(first.running), len(second.running)) == (1, 2)
     first.answer()
     await settled()
-    assert len(second.running) == 1
+    assert len(second.running) == 3
     await bench.dispatcher.drain(limit_s=0.01)
     assert bench.unsettled() == []
     bench.assert_nothing_leaks()
@@ -362,6 +363,26 @@ async def test_what_waits_for_the_lease_is_left_to_the_next_owner_of_its_partiti
     await bench.all_closed()
     assert bench.unsettled() == list(range(10))
     assert not bench.target.begun
+    bench.assert_nothing_leaks()
+
+
+async def test_a_fan_out_of_which_one_part_never_began_is_never_settled() -> None:
+    """INV-2: its other target has answered, but the next owner has to make the attempt that waited for the lease."""
+    lease = {"held": True}
+    first, second = ScriptedTarget("ep_1"), ScriptedTarget("ep_2", concurrency=1)
+    first.holding = second.holding = True
+    bench = DispatchBench([first, second], may_begin=lambda: lease["held"], holding=False)
+    for offset in range(2):
+        bench.take(event_record(offset))
+    await settled()
+    lease["held"] = False
+    second.answer()
+    await settled()
+    bench.ledger.close()
+    first.answer(2)
+    await bench.all_closed()
+    assert [len(first.begun), len(second.begun)] == [2, 1]
+    assert bench.unsettled() == [1]
     bench.assert_nothing_leaks()
 
 

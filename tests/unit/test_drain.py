@@ -5,6 +5,8 @@ from uuid import UUID
 
 import pytest
 
+from streams.dispatch.drain import Drain
+from streams.dispatch.window import Window
 from streams.records.outcome import Failed, Outcome, Succeeded
 from streams.records.wire import decode_delivery, header_map
 from tests.support.chance import seeded
@@ -119,10 +121,18 @@ async def test_the_drain_waits_for_what_it_parked_to_be_acknowledged() -> None:
     assert bench.unsettled() == []
 
 
+class OverAtOnce(Drain):
+    """The limit passes in the very moment in which attempts got their slots: the drain goes on before they do."""
+
+    async def wait_until_empty(self, window: Window, *, limit_s: float) -> bool:
+        return await super().wait_until_empty(window, limit_s=limit_s) if limit_s else False
+
+
 @pytest.mark.parametrize("limit_s", [0.0, 0.01])
 async def test_an_attempt_that_is_cut_off_before_its_first_step_leaves_nothing_behind(limit_s: float) -> None:
     """A task cancelled before it ever ran still gives back its slot, its key and its place in the window."""
     bench = DispatchBench(holding=False)
+    bench.dispatcher._drain = OverAtOnce()
     bench.target.holding = True
     for offset in range(3):
         bench.take(event_record(offset, aggregate_id="42" if offset < 2 else "43"))
