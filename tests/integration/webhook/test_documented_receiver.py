@@ -2,12 +2,15 @@
 
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from connectors.webhook.answer import Responded
 from connectors.webhook.secret import Secret
 from connectors.webhook.sender import Sender
+from streams.dispatch.endpoint_target import EndpointTarget
 from tests.integration.webhook.sending import hook
+from tests.support.deliveries import ENDPOINT_POLICY, a_delivery, an_event
 from tests.support.receiver import Receiver
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "webhook-request.md"
@@ -41,7 +44,11 @@ async def test_the_documented_headers_are_the_ones_that_are_sent(receiver: Recei
     """The example request names every header, in order, and no other."""
     (example,) = re.findall(r"```\n(POST .*?)\n\n", PAGE.read_text(), re.DOTALL)
     async with Sender() as sender:
-        await sender.send(hook(receiver.url("/")))
+        target = EndpointTarget(
+            "ep_1", sender=sender, policy=ENDPOINT_POLICY, concurrency=1, now=lambda: datetime.now(UTC)
+        )
+        target.endpoint = hook(receiver.url("/")).endpoint
+        await target.attempt(a_delivery(event=an_event(headers={}), target=target.name))
 
     sent = received_names(receiver.requests[0].raw_head.decode())
     assert sent == received_names(example.replace("\n", "\r\n"))
