@@ -26,6 +26,7 @@ __all__ = ["new_app"]
 _log = structlog.get_logger("streams.worker")
 
 _CONGESTION_PAUSE_S = 0.05
+_MAX_POLL_INTERVAL_S = 86_400.0
 
 
 def new_app(
@@ -55,6 +56,8 @@ def new_app(
         # The others wait for our drain before they get their partitions: its limit and what Kafka needs to
         # acknowledge it.
         broker_rebalance_timeout=rebalance_limit_s + 10.0,
+        # aiokafka leaves the group when nobody has fetched for this long. A full window is not a dead worker.
+        broker_max_poll_interval=_MAX_POLL_INTERVAL_S,
         consumer_auto_offset_reset="earliest",
         key_serializer="raw",
         value_serializer="raw",
