@@ -79,7 +79,8 @@ class Connection(asyncio.Protocol):
     def close(self) -> None:
         """Close in order. May be called again."""
         self.is_clean = False
-        if self._transport is not None:
+        # Once only: after a second close, asyncio's TLS transport (Python 3.11.2) can't be aborted any more.
+        if self._transport is not None and not self._transport.is_closing():
             self._transport.close()
 
     def abort(self) -> None:
