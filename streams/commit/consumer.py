@@ -171,7 +171,8 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
             }
         )
         self.lease.renew(asked_at_s=joined_at_s)
-        self.resume()
+        if not self.app.should_stop:  # it may have begun to drain for a stop meanwhile
+            self.resume()
         tell_no_offsets(partition for partition in partitions if partition not in committed)
         _log.info("partitions_assigned", generation=generation_id, partitions=_listed(partitions))
         await super().on_partitions_assigned(assigned, generation_id)

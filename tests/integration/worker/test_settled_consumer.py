@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaError, UnknownError
 
+from streams.commit import consumer as consumer_module
 from tests.support.worker_bench import OwnTopics, WorkerBench
 
 
@@ -104,3 +105,18 @@ async def test_what_ends_the_membership_ends_the_worker(
     assert isinstance(worker.app.crash_reason, KafkaError)
     await worker.stop()
     await asyncio.wrap_future(happening)
+
+
+async def test_a_first_assignment_that_fails_ends_the_worker(
+    worker: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CASES 25: also while the app is still starting, where nobody waits for its end yet."""
+
+    async def refused(_thread: object, _partitions: object) -> dict[object, object]:
+        raise KafkaError("not for this group")
+
+    monkeypatch.setattr(consumer_module._SettledThread, "_fetch_committed", refused)
+    starting = asyncio.ensure_future(worker.start())
+    await asyncio.wait((starting,), timeout=10.0)
+    assert starting.done()
+    assert isinstance(worker.app.crash_reason, KafkaError)

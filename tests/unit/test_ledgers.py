@@ -1,0 +1,84 @@
+"""The ledgers of an assignment, and the memory of what was taken lately."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from streams.commit.ledger import Commit, PartitionLedger
+from streams.commit.ledgers import Ledgers, Partition
+from streams.commit.recent import Recent
+
+FIRST: Partition = ("outbox.events", 0)
+SECOND: Partition = ("outbox.events", 1)
+
+
+def assigned(*partitions: Partition) -> Ledgers:
+    ledgers = Ledgers()
+    ledgers.assign({partition: PartitionLedger(committed=5) for partition in partitions})
+    return ledgers
+
+
+def settle(ledgers: Ledgers, partition: Partition, offset: int) -> None:
+    ledger = ledgers.get(partition)
+    assert ledger is not None
+    assert ledger.receive(offset)
+    ledger.settle(offset)
+
+
+def test_each_partition_commits_for_itself() -> None:
+    """INV-2: one partition's unsettled record holds no other's commit."""
+    ledgers = assigned(FIRST, SECOND)
+    settle(ledgers, FIRST, 5)
+    held = ledgers.get(SECOND)
+    assert held is not None
+    held.receive(5)
+    assert ledgers.commits() == {FIRST: Commit(6, "")}
+    assert ledgers.unsettled() == 1
+    assert list(ledgers) == [FIRST, SECOND]
+
+
+def test_what_was_committed_is_not_committed_again_unless_it_may_not_have_arrived() -> None:
+    """A commit whose answer was an error is made again, whether or not anything new has settled."""
+    ledgers = assigned(FIRST)
+    settle(ledgers, FIRST, 5)
+    commits = ledgers.commits()
+    ledgers.committed(commits)
+    assert ledgers.commits() == {}
+    ledgers.uncommitted()
+    assert ledgers.commits() == commits
+
+
+def test_after_a_revocation_nothing_is_committed() -> None:
+    """INV-2: what settles late may be somebody else's already."""
+    ledgers = assigned(FIRST)
+    old = ledgers.get(FIRST)
+    assert old is not None
+    old.receive(5)
+    ledgers.revoke()
+    old.settle(5)
+    assert ledgers.commits() == {}
+    assert ledgers.get(FIRST) is None
+    assert old.closed
+    assert old.commit() is None
+
+
+def test_a_new_assignment_closes_what_was_before() -> None:
+    """INV-2: also where no revocation came first."""
+    ledgers = assigned(FIRST)
+    old = ledgers.get(FIRST)
+    ledgers.assign({FIRST: PartitionLedger(committed=9)})
+    assert old is not None
+    assert old.closed
+    ledgers.committed({SECOND: Commit(1, "")})
+    assert ledgers.commits() == {}
+
+
+@given(keys=st.lists(st.integers(0, 20), max_size=100), size=st.integers(1, 10))
+def test_recent_keys_are_known_and_old_ones_forgotten(keys: list[int], size: int) -> None:
+    """Against a list: a key is new unless it is among the last `size` new ones."""
+    recent = Recent(size=size)
+    naive: list[int] = []
+    for key in keys:
+        new = key not in naive[-size:]
+        assert recent.first_time(key) == new
+        if new:
+            naive.append(key)
