@@ -77,6 +77,10 @@ def test_whatever_goes_wrong_is_told_without_what_it_was_about(pipeline: Pipelin
     produce(pipeline.kafka, [undecodable(), undecodable()])
     pipeline.attempts.wait_until(lambda log: not log.parked(ids), what="end of all deliveries", timeout_s=60)
     pipeline.dead_letters.wait_for_events([nobody])
+    produce(
+        pipeline.kafka,
+        [OutgoingRecord(topic=topics.ENDPOINTS, partition=0, key=key, value=None, headers=[])],
+    )
     assert worker.of("endpoint_unreadable")
     assert worker.stop() == 0
     assert not found_in(worker.text)
