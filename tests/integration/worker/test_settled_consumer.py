@@ -1,7 +1,7 @@
 """Faust's consumer with our commit rule, on real Kafka: what its own machinery could lose or repeat."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -9,6 +9,8 @@ from aiokafka.errors import KafkaError, UnknownError
 
 from streams.commit import consumer as consumer_module
 from tests.support.worker_bench import OwnTopics, WorkerBench
+
+ANSWER_S = 30.0
 
 
 @pytest.fixture
@@ -23,6 +25,32 @@ async def worker(topics: OwnTopics) -> AsyncIterator[WorkerBench]:
     await made.stop()
 
 
+def told(function: Callable[..., Awaitable[Any]], event: asyncio.Event, *, first: bool) -> Any:
+    """The function, which sets an event on the loop as it begins or as it has ended."""
+    loop = asyncio.get_running_loop()
+
+    async def telling(*arguments: Any, **keywords: Any) -> Any:
+        if first:
+            loop.call_soon_threadsafe(event.set)
+        found = await function(*arguments, **keywords)
+        loop.call_soon_threadsafe(event.set)
+        return found
+
+    return telling
+
+
+async def stop_the_flow(worker: WorkerBench, *, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """What a rebalance does while a fetch waits in the consumer's thread, until that has come back."""
+    consumer, thread = worker.app.consumer, worker.app.consumer._thread
+    fetching, sought = asyncio.Event(), asyncio.Event()
+    thread._fetch_records = told(thread._fetch_records, fetching, first=True)
+    await asyncio.wait_for(fetching.wait(), timeout=ANSWER_S)
+    thread.seek_to_committed = told(thread.seek_to_committed, sought, first=False)
+    consumer.stop_flow()
+    meanwhile()
+    await asyncio.wait_for(sought.wait(), timeout=ANSWER_S)
+
+
 async def test_records_that_are_fetched_while_the_flow_is_stopped_are_not_lost(
     topics: OwnTopics, worker: WorkerBench
 ) -> None:
@@ -33,20 +61,8 @@ async def test_records_that_are_fetched_while_the_flow_is_stopped_are_not_lost(
     """
     await worker.start()
     await worker.until_assigned(4)
-    consumer, thread = worker.app.consumer, worker.app.consumer._thread
-    sought = asyncio.Event()
-    seek = thread.seek_to_committed
-
-    async def told() -> object:
-        found = await seek()
-        sought.set()
-        return found
-
-    thread.seek_to_committed = told
-    consumer.stop_flow()  # as a rebalance does, with a fetch waiting in the consumer's thread
-    topics.produce_events(0, 3)
-    await asyncio.wait_for(sought.wait(), timeout=30.0)
-    consumer.resume_flow()
+    await stop_the_flow(worker, meanwhile=lambda: topics.produce_events(0, 3))
+    worker.app.consumer.resume_flow()
     await worker.until(lambda: len(worker.target.begun) >= 3, what="the three events")
     assert worker.begun() == [0, 1, 2]
 
@@ -82,7 +98,7 @@ async def coordination_dies(coordinator: Any) -> None:
     """What a defect of aiokafka's does."""
 
     def raises() -> None:
-        raise UnknownError("of the client")
+        raise RuntimeError("a defect of the client")
 
     coordinator.ensure_coordinator_known = raises
     coordinator._rejoin_needed_fut.set_result(None)
@@ -94,14 +110,15 @@ async def test_what_ends_the_membership_ends_the_worker(
 ) -> None:
     """CASES 25, CASES 32: a worker that takes no part in the group any more must not live on without consuming.
 
-    It ends, and is started again; Faust by itself would never ask the client about it.
+    It ends, and is started again. Faust by itself hears of it if a fetch waits just then, and not in a rebalance.
     """
     await worker.start()
     await worker.until_assigned(4)
+    await stop_the_flow(worker)
     thread = worker.app.consumer._thread
     coordinator = thread._ensure_consumer()._coordinator
     happening = asyncio.run_coroutine_threadsafe(happens(coordinator), thread.thread_loop)
-    await asyncio.wait_for(worker.app.wait_until_stopped(), timeout=30.0)
+    await asyncio.wait_for(worker.app.wait_until_stopped(), timeout=ANSWER_S)
     assert isinstance(worker.app.crash_reason, KafkaError)
     await worker.stop()
     await asyncio.wrap_future(happening)
