@@ -85,6 +85,20 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
         found: dict[Partition, Commit] = await self.call_thread(self._fetch_committed, list(partitions))
         return found
 
+    async def with_records(self, partitions: list[Partition]) -> list[Partition]:
+        """Those of the partitions that hold records, or once did; all of them if the broker doesn't say."""
+        found: list[Partition] = await self.call_thread(self._with_records, partitions) if partitions else []
+        return found
+
+    async def _with_records(self, partitions: list[Partition]) -> list[Partition]:
+        try:
+            ends = await self._ensure_consumer().end_offsets(
+                [TopicPartition(*partition) for partition in partitions]
+            )
+        except KafkaError:
+            return partitions
+        return [(tp.topic, tp.partition) for tp, end in ends.items() if end > 0]
+
     async def _commit_with_metadata(self, commits: dict[Partition, Commit]) -> bool:
         offsets = {
             TopicPartition(*partition): OffsetAndMetadata(commit.offset, commit.metadata)
@@ -155,6 +169,8 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
         joined_at_s = self.lease.now_s()
         try:
             committed = await self._thread.fetch_committed(partitions)
+            unknown = [partition for partition in partitions if partition not in committed]
+            tell_no_offsets(await self._thread.with_records(unknown))
         except Exception as error:
             # aiokafka would log it and go on, with partitions that nobody keeps a ledger of.
             await self.crash(error)
@@ -173,7 +189,6 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
         self.lease.renew(asked_at_s=joined_at_s)
         if not self.app.should_stop:  # it may have begun to drain for a stop meanwhile
             self.resume()
-        tell_no_offsets(partition for partition in partitions if partition not in committed)
         _log.info("partitions_assigned", generation=generation_id, partitions=_listed(partitions))
         await super().on_partitions_assigned(assigned, generation_id)
 

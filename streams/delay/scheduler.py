@@ -20,6 +20,7 @@ from streams import topics
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
 from streams.commit.lost_offsets import receive, tell_no_offsets
+from streams.delay.group_offsets import committed_offsets, has_records
 from streams.delay.lane import Lane, Waiting
 from streams.delay.move import due_at_ms, move
 from streams.errors import SchedulerFailed
@@ -38,8 +39,6 @@ _MAX_OUTSTANDING = 20_000
 _MAX_OUTSTANDING_BYTES = 32 * 1024 * 1024
 _PRODUCER_POLL_S = 0.01
 _FLUSH_S = 3.0
-_COMMITTED_TRIES = 6
-_COMMITTED_TIMEOUT_S = 5.0
 
 
 class Clock(Protocol):
@@ -250,7 +249,7 @@ class Scheduler:
         self._fatal = str(error)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        committed = _committed(consumer, partitions)
+        committed = committed_offsets(consumer, partitions)
         self._lanes = {}
         for tp in committed:
             offset = tp.offset if tp.offset >= 0 else None
@@ -260,7 +259,9 @@ class Scheduler:
         consumer.assign(partitions)
         # librdkafka remembers what was paused over a rebalance, and the new lanes don't (spring-kafka #2525).
         consumer.resume(partitions)
-        tell_no_offsets((tp.topic, tp.partition) for tp in committed if tp.offset < 0)
+        tell_no_offsets(
+            (tp.topic, tp.partition) for tp in committed if tp.offset < 0 and has_records(consumer, tp)
+        )
         _log.info("lanes_assigned", count=len(partitions))
 
     def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
@@ -279,16 +280,6 @@ class Scheduler:
     def _forget(self) -> None:
         self._ledgers.revoke()
         self._lanes = {}
-
-
-def _committed(consumer: Consumer, partitions: list[TopicPartition]) -> list[TopicPartition]:
-    """What the group committed; asked again while the broker is away, because guessing would repeat a whole tier."""
-    for _ in range(_COMMITTED_TRIES - 1):
-        try:
-            return consumer.committed(partitions, timeout=_COMMITTED_TIMEOUT_S)
-        except KafkaException as exception:
-            _log.warning("committed_unknown", error=exception.args[0].str())
-    return consumer.committed(partitions, timeout=_COMMITTED_TIMEOUT_S)
 
 
 def _settle(ledger: PartitionLedger, offset: int) -> Callable[[], None]:
