@@ -6,12 +6,15 @@ logged whole.
 """
 
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING, Literal
 
 import structlog
 
+from streams.log_limit import RepetitionLimit
 from streams.records.attempt import Attempt, next_hop_fields, outcome_fields
+from streams.records.next_hop import DeadLetter
 
 if TYPE_CHECKING:
     from structlog.typing import Processor
@@ -33,7 +36,7 @@ def configure_log(*, form: Literal["console", "json"], level: str) -> None:
     render: Processor = (
         structlog.processors.JSONRenderer()
         if form == "json"
-        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        else structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and "NO_COLOR" not in os.environ)
     )
     structlog.configure(
         processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
@@ -42,6 +45,7 @@ def configure_log(*, form: Literal["console", "json"], level: str) -> None:
         cache_logger_on_first_use=True,
     )
     handler = logging.StreamHandler(sys.stderr)
+    handler.addFilter(RepetitionLimit())
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,
@@ -57,10 +61,14 @@ def configure_log(*, form: Literal["console", "json"], level: str) -> None:
 
 
 def log_attempt(attempt: Attempt) -> None:
-    """The one canonical line of a turn. Successes at debug: at thousands a second, `outbox.attempts` is their log."""
+    """The one canonical line of a turn, a dead letter's at warning.
+
+    Successes are at debug: at thousands a second, `outbox.attempts` is their log.
+    """
     fields = outcome_fields(attempt.outcome)
     succeeded = fields["outcome"] == "succeeded"
-    write = _attempts.debug if succeeded else _attempts.info
+    is_dead = isinstance(attempt.next_hop, DeadLetter)
+    write = _attempts.debug if succeeded else _attempts.warning if is_dead else _attempts.info
     if succeeded and not _attempts.is_enabled_for(logging.DEBUG):
         return
     fields.pop("excerpt", None)  # the receiver's words may quote the payload

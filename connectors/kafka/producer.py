@@ -62,6 +62,7 @@ class RecordProducer:
         self._refused: deque[tuple[float, OutgoingRecord, Callable[[], None]]] = deque()
         self.outstanding = 0
         self.outstanding_bytes = 0
+        self._unreachable = False
 
     def send(self, record: OutgoingRecord, on_acked: Callable[[], None]) -> None:
         """Produce a record; `on_acked` is called once, from `poll` or `flush`, when Kafka has it."""
@@ -94,6 +95,7 @@ class RecordProducer:
     def _produce(self, record: OutgoingRecord, on_acked: Callable[[], None]) -> None:
         def delivered(error: KafkaError | None, _message: object) -> None:
             if error is None:
+                self._reached()
                 self.outstanding -= 1
                 self.outstanding_bytes -= record.size_bytes
                 on_acked()
@@ -131,3 +133,11 @@ class RecordProducer:
     def _on_error(self, error: KafkaError) -> None:
         if error.fatal():
             self._on_fatal(ProducerFatal(f"the Kafka producer failed for good: {error.str()}"))
+        elif error.code() == KafkaError._ALL_BROKERS_DOWN and not self._unreachable:  # noqa: SLF001 - as above
+            self._unreachable = True
+            _log.warning("Kafka can't be reached: waiting until it is back; nothing is lost meanwhile")
+
+    def _reached(self) -> None:
+        if self._unreachable:
+            self._unreachable = False
+            _log.warning("Kafka is back")

@@ -8,6 +8,7 @@ acknowledged the record that replaced it.
 Must not decide anything about a delivery: only when, by the `outbox-due-at` that the record brings.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
@@ -102,7 +103,8 @@ class Scheduler:
                 "queued.max.messages.kbytes": 16_384,
                 "fetch.wait.max.ms": 50,
                 "partition.assignment.strategy": "roundrobin",
-                "log_level": 4,
+                "log_level": 3,
+                "logger": logging.getLogger("streams.delay.rdkafka"),
                 "on_commit": self._on_commit,
             }
         )

@@ -267,7 +267,13 @@ class Dispatcher:
     ) -> None:
         """A whole record goes to the dead letters, with its bytes; the partition moves on."""
         origin = Origin(record.topic, record.partition, record.offset)
-        _log.warning("event_buried", code=code, origin=str(origin), error=error)
+        _log.warning(
+            "dead_letter",
+            event_id=headers.get("id", b"")[:36].decode(errors="replace"),
+            code=code,
+            origin=str(origin),
+            error=error,
+        )
         flight.open_turns = 1
         flight.started = True
         self.window.enter()
