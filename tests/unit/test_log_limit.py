@@ -52,5 +52,7 @@ def test_another_message_or_logger_is_not_held_back() -> None:
 def test_our_own_lines_are_never_held_back() -> None:
     """One canonical line per attempt, however many there are."""
     limit = RepetitionLimit(clock_s=_Clock())
-    line = structlog.stdlib.ProcessorFormatter.wrap_for_formatter(logging.getLogger(), "info", {"event": "attempt"})[0][0]
+    line = structlog.stdlib.ProcessorFormatter.wrap_for_formatter(
+        logging.getLogger(), "info", {"event": "attempt"}
+    )[0][0]
     assert all(limit.filter(_record(line, name="attempt")) for _ in range(3))
