@@ -20,6 +20,7 @@ from connectors.postgres.connection import connect
 from connectors.postgres.endpoints import EndpointStore, new_endpoint_id
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.secret import Secret
+from connectors.webhook.url import WebhookUrl
 from outbox import EventFilter
 from streams.cli.errors import said_plainly
 from streams.cli.source import read_source
@@ -32,12 +33,12 @@ app = typer.Typer(
 )
 
 _EVENTS_HELP = "The event types it wants: order.created, order.* or *. Repeatable, or separated by commas."
-_KEY_HELP = (
-    "Its signing secret; a text as argument is seen by all users of the machine, so rather @FILE or -."
+_SEEN = "a text as argument is seen by all users of the machine, so rather @FILE or -."
+_DISABLED_HELP = (
+    "events appended while it is disabled are never sent to it; deliveries that already wait are put off."
 )
 
 EndpointId = Annotated[str, typer.Argument(metavar="ID", help="The endpoint, ep_….")]
-SecretSource = Annotated[str | None, typer.Option(metavar="whsec_…|@FILE|-", help=_KEY_HELP)]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
@@ -46,14 +47,19 @@ def add(
     url: Annotated[str, typer.Argument(metavar="URL", help="Where to post the events to.")],
     *,
     events: Annotated[list[str], typer.Option(metavar="FILTER", help=_EVENTS_HELP)],
-    secret: SecretSource = None,
+    secret: Annotated[
+        str | None, typer.Option(metavar="whsec_…|@FILE|-", help=f"Its signing secret; {_SEEN}")
+    ] = None,
     description: Annotated[str, typer.Option(help="For people; shown in lists.")] = "",
-    disabled: Annotated[bool, typer.Option("--disabled", help="Send nothing to it yet.")] = False,
+    disabled: Annotated[
+        bool, typer.Option("--disabled", help=f"Send nothing to it yet: {_DISABLED_HELP}")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Add an endpoint. Without --secret one is made, and shown this once."""
     given = None if secret is None else _secret_text(secret)
     with said_plainly():
+        WebhookUrl.parse(url)  # before there is an id, which a message about the endpoint would name
         key = Secret.generate() if given is None else Secret.parse(given)
         endpoint = Endpoint(
             id=new_endpoint_id(),
@@ -94,7 +100,12 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
     *,
     url: Annotated[str | None, typer.Option(help="Where to post the events to, from now on.")] = None,
     events: Annotated[list[str] | None, typer.Option(metavar="FILTER", help=_EVENTS_HELP)] = None,
-    secret: SecretSource = None,
+    secret: Annotated[
+        str | None,
+        typer.Option(
+            metavar="whsec_…|@FILE|-", help=f"A further secret, for a rotation: the others sign too; {_SEEN}"
+        ),
+    ] = None,
     new_secret: Annotated[
         bool,
         typer.Option("--new-secret", help="Make a further secret, shown this once; the others sign too."),
@@ -103,7 +114,10 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
         bool, typer.Option("--retire-secrets", help="Sign with the newest secret only, from now on.")
     ] = False,
     description: Annotated[str | None, typer.Option(help="For people; shown in lists.")] = None,
-    enabled: Annotated[bool | None, typer.Option("--enable/--disable", help="Send to it, or not.")] = None,
+    enabled: Annotated[
+        bool | None,
+        typer.Option("--enable/--disable", help=f"Send to it, or not: {_DISABLED_HELP}"),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Change an endpoint. What is not given stays; deliveries that wait use what it has become."""
@@ -114,7 +128,10 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
         key = Secret.parse(given) if given is not None else Secret.generate() if new_secret else None
         filters = _filters(events) if events else None
 
+        known: list[Endpoint] = []
+
         def change(before: Endpoint) -> Endpoint:
+            known.append(before)
             secrets = before.secrets if key is None else (key, *(old for old in before.secrets if old != key))
             return replace(
                 before,
@@ -127,6 +144,8 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
 
         with _store() as store:
             endpoint = store.update(endpoint_id, change)
+    if endpoint in known:
+        typer.echo("Nothing was changed. The workers are told the endpoint again, as it is.", err=True)
     _show(endpoint, made=key if new_secret else None, as_json=as_json)
 
 
@@ -174,9 +193,15 @@ def _show(endpoint: Endpoint, *, made: Secret | None = None, as_json: bool) -> N
         return
     width = max(map(len, shown))
     for name, value in shown.items():
-        typer.echo(f"{name:<{width}}  {', '.join(value) if isinstance(value, list) else value}")
+        typer.echo(f"{name:<{width}}  {_text(value)}")
     if made is not None:
         typer.echo("The secret is shown this once: hand it to whoever checks the signatures.", err=True)
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return ", ".join(value) if isinstance(value, list) else str(value)
 
 
 def _print_json(value: object) -> None:
@@ -187,8 +212,11 @@ def _print_table(endpoints: Sequence[Endpoint]) -> None:
     table = Table("id", "events", "url", "enabled", "description")
     for column in table.columns:
         column.overflow = "fold"
+    # An id is for copying: it stands on one line, however narrow the terminal.
+    ids = table.columns[0]
+    ids.no_wrap, ids.overflow = True, "ignore"
+    ids.min_width = max((len(endpoint.id) for endpoint in endpoints), default=0)
     for endpoint in endpoints:
         filters = " ".join(event_filter.pattern for event_filter in endpoint.event_types)
-        enabled = "yes" if endpoint.enabled else "no"
-        table.add_row(endpoint.id, filters, endpoint.url, enabled, endpoint.description)
+        table.add_row(endpoint.id, filters, endpoint.url, _text(endpoint.enabled), endpoint.description)
     Console(markup=False).print(table)

@@ -4,11 +4,9 @@ import asyncio
 import os
 import signal
 import sys
-from typing import Annotated
-
-import typer
 
 from streams.cli.errors import said_plainly
+from streams.cli.handlers_option import HandlersOption
 from streams.errors import StreamsError
 from streams.process import run_process
 from streams.settings import load_settings
@@ -19,12 +17,7 @@ _PROCESSES = ("worker", "scheduler")
 
 
 def run(
-    handlers: Annotated[
-        str,
-        typer.Option(
-            help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE"
-        ),
-    ] = "",
+    handlers: HandlersOption = "",
 ) -> None:
     """Run worker and scheduler together, until SIGTERM or SIGINT."""
     with said_plainly():

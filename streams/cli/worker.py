@@ -4,12 +4,10 @@ import importlib
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 import outbox
 from streams.cli.errors import said_plainly
+from streams.cli.handlers_option import HandlersOption
 from streams.errors import SettingsError
 from streams.log import configure_log
 from streams.process import run_process
@@ -25,12 +23,7 @@ _REGISTERS_NOTHING = (
 
 
 def worker(
-    handlers: Annotated[
-        str,
-        typer.Option(
-            help="Module whose import registers the handlers, like shop.handlers.", metavar="MODULE"
-        ),
-    ] = "",
+    handlers: HandlersOption = "",
 ) -> None:
     """Deliver events to handlers and webhook endpoints, until SIGTERM or SIGINT."""
     with said_plainly():

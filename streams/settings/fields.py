@@ -58,7 +58,7 @@ class Fields(BaseSettings):
     # Where things are
     database_url: DatabaseUrl = declare(
         SecretStr(""),
-        "The application's Postgres, for setup, doctor, append, endpoints and recorder; workers need none.",
+        "The application's Postgres, for setup, doctor, append and endpoints; workers need none.",
         "every deployment",
         DATABASE,
     )
@@ -79,7 +79,7 @@ class Fields(BaseSettings):
     )
     handlers: ModulePath = declare(
         "",
-        "The module whose import registers the application's handlers.",
+        "The module whose import registers the application's handlers, found from the current folder or PYTHONPATH.",
         "every application with handlers",
         "a dotted module path, like shop.handlers",
     )
@@ -141,13 +141,17 @@ class Fields(BaseSettings):
     )
     handler_base_delay_s: float = declare(
         1.0,
-        "The wait before a handler's second attempt; it doubles each time.",
+        "The wait before a handler's second attempt; it doubles each time. The jitter makes it 0.5 to 1.0 of that.",
         "who knows the handlers",
         gt=0,
         le=3_600,
     )
     handler_max_delay_s: float = declare(
-        900.0, "The longest wait between a handler's attempts.", "who knows the handlers", gt=0, le=86_400
+        900.0,
+        "The longest wait between a handler's attempts, before the jitter (0.5 to 1.0 of it).",
+        "who knows the handlers",
+        gt=0,
+        le=86_400,
     )
     handler_max_attempts: int = declare(
         8,
@@ -165,7 +169,7 @@ class Fields(BaseSettings):
     )
     endpoint_schedule: Durations = declare(
         seconds("5s", "5m", "30m", "2h", "5h", "10h", "14h", "20h", "24h"),
-        "The waits between an endpoint's attempts: there is one more attempt than waits.",
+        "The waits between an endpoint's attempts, one fewer than attempts. The jitter makes each 0.5 to 1.0 of it.",
         "who promises the customers a schedule",
         DURATIONS,
         max_length=100,

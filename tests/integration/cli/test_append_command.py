@@ -75,6 +75,11 @@ def test_a_payload_from_a_file_or_stdin_is_verbatim(
         (("a", "--aggregate", "order/1", "--payload", "@/none"), 2, "can't read '/none'"),
         (("a", "--aggregate", "order", "--payload", "{}"), 2, "'order' has no '/'"),
         (("a", "--aggregate", "order/1", "--payload", "{}", "--header", "x"), 2, "give a name and a value"),
+        (
+            ("a", "--aggregate", "order/1", "--payload", "{}", "--header", "a=1", "--header", "a=2"),
+            2,
+            "'a' is given twice",
+        ),
     ],
 )
 def test_what_is_wrong_is_said_in_one_text(
@@ -85,6 +90,17 @@ def test_what_is_wrong_is_said_in_one_text(
     assert (result.exit_code, result.stdout) == (exit_code, "")
     assert message in " ".join(result.stderr.replace("│", "").split())
     assert stored(outbox_database_url) == []
+
+
+def test_an_id_that_is_taken_is_said_plainly(run: Any, outbox_database_url: str) -> None:
+    """A script that repeats itself is told that the event is there already, and stores nothing twice."""
+    event_id = "0197a5d2-6a4e-7cc1-9d3c-2b6a1f0e4d5c"
+    arguments = ("a", "--aggregate", "order/1", "--payload", "{}", "--id", event_id)
+    assert run(*arguments).exit_code == 0
+    again = run(*arguments)
+    assert (again.exit_code, again.stdout) == (1, "")
+    assert again.stderr == f"outbox: event {event_id} was appended before; nothing was written\n"
+    assert len(stored(outbox_database_url)) == 1
 
 
 def test_a_database_that_is_not_set_up_says_what_to_do(

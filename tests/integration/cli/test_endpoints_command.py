@@ -93,6 +93,27 @@ def test_an_update_changes_what_is_given_and_nothing_else(run: Any) -> None:
     assert after == before | {"event_types": ["a"], "description": "", "url": "https://example.org/"}
 
 
+def test_an_update_that_changes_nothing_says_so(run: Any) -> None:
+    """And one that changes something doesn't."""
+    endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
+    for arguments in ((), ("--url", URL)):
+        assert "Nothing was changed" in run("update", endpoint_id, *arguments).stderr
+    assert run("update", endpoint_id, "--disable").stderr == ""
+
+
+def test_people_can_copy_an_id_and_read_whether_it_is_enabled(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An id is never broken, whatever else has no room; `list` and `show` say yes or no alike."""
+    added = answer(run("add", f"{URL}/{'x' * 99}", "--events", "*", "--description", "y " * 60, "--json"))
+    for width in ("40", "80"):
+        monkeypatch.setenv("COLUMNS", width)
+        assert added["id"] in run("list").stdout
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "yes" in run("list").stdout
+    assert "enabled       yes\n" in run("show", added["id"]).stdout
+
+
 def test_a_removed_endpoint_is_gone(run: Any) -> None:
     """And a second removal says so."""
     endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
@@ -109,7 +130,7 @@ def test_a_removed_endpoint_is_gone(run: Any) -> None:
     ("arguments", "exit_code", "message"),
     [
         (("add", URL, "--events", "order.*.x"), 1, "'order.*.x' is no event filter"),
-        (("add", "ftp://example.com", "--events", "*"), 1, "url"),
+        (("add", "ftp://example.com", "--events", "*"), 1, "outbox: a webhook URL starts with https://"),
         (("add", URL, "--events", "*", "--secret", "hunter2"), 1, "starts with whsec_"),
         (("add", URL), 2, "--events"),
         (("show", "ep_none"), 1, "There is no endpoint 'ep_none'"),
