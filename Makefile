@@ -27,7 +27,7 @@ test: lint types $(STAMP) ## Run everything: lint, types, import rules, and all 
 	@$(BIN)/python -m pytest
 
 .PHONY: unit
-unit: $(STAMP) ## Run the tests that need no service; a few seconds
+unit: $(STAMP) ## Run the tests that need no service; about 20 seconds
 	@$(BIN)/python -m pytest tests/unit
 
 .PHONY: lint

@@ -1,4 +1,4 @@
-"""The documentation's examples that need the outbox's database."""
+"""The documentation's examples that need the outbox's database, or Kafka."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ import pytest
 import sqlparse
 
 from tests.support.doc_examples import examples
+from tests.support.marks import PAYLOAD_MARK
+from tests.support.pipeline import Pipeline
 
+KAFKA = examples("python kafka")
 PYTHON = examples("python database")
 SQL = examples("sql database")
 
@@ -84,3 +87,33 @@ def test_the_table_page_has_the_columns_that_there_are(outbox_database_url: str)
         ).fetchall()
     short = {"timestamp with time zone": "timestamptz"}
     assert documented == [(name, short.get(data_type, data_type)) for name, data_type in actual]
+
+
+def test_the_dead_letters_page_prints_what_it_says(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line for each dead letter, with or without a target, and one for each attempt; never the payload."""
+    pipeline.worker(handlers="tests.support.scripted_handlers")
+    refused, unwanted = pipeline.append("handled.refused"), pipeline.append("wanted.by-nobody")
+    pipeline.dead_letters.wait_until(
+        lambda letters: {str(refused), str(unwanted)} <= {letter.event_id for letter in letters},
+        what="both dead letters",
+    )
+    pipeline.attempts.wait_for(refused, "rejected")
+    monkeypatch.setenv("OUTBOX_KAFKA_BOOTSTRAP_SERVERS", pipeline.kafka)
+    namespace: dict[str, Any] = {"__name__": "an_example"}
+    for example in KAFKA["docs/howto/look-at-dead-letters.md"]:
+        exec(compile(example.code, example.page, "exec"), namespace)  # noqa: S102 - our own pages
+    printed = capsys.readouterr().out
+    handled = [line for line in printed.splitlines() if line.startswith(str(refused))]
+    letter, attempt = handled
+    for line in handled:
+        assert (
+            "handled.refused handler:refuses HANDLER_PERMANENT_FAILURE PermanentError: no such order" in line
+        )
+        assert "origin=outbox.events/" in line
+    assert letter.endswith("attempts=1")
+    assert attempt.endswith("attempt=1 rejected next=dead-letter")
+    [nobody] = [line for line in printed.splitlines() if line.startswith(str(unwanted))]
+    assert "wanted.by-nobody (no target) HANDLER_NOT_REGISTERED" in nobody
+    assert PAYLOAD_MARK not in printed
