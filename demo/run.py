@@ -4,9 +4,7 @@ Whatever happens, an error or Ctrl-C at any moment: everything that was started 
 line says how it ended.
 """
 
-import asyncio
 import os
-import signal
 import sys
 import time
 from contextlib import ExitStack
@@ -17,10 +15,12 @@ from connectors.kafka.errors import KafkaEdgeError
 from connectors.kafka_connect.errors import ConnectEdgeError
 from connectors.postgres.errors import PostgresError
 from demo.failure import DemoFailedError
+from demo.interrupt import Interrupt
 from demo.performance import Performance
 from demo.screen import Screen
 from demo.verdict import Verdict
-from devstack.errors import DevstackError
+from devstack.errors import DevstackError, RemovalError
+from devstack.interrupts import ignore_interrupts
 from devstack.stack import temporary_stack
 from streams.errors import StreamsError
 
@@ -41,23 +41,27 @@ def main() -> int:
     """Run it, and return the exit code: 0 if everything was as it must be, 1 if not, 130 when interrupted."""
     for name in [name for name in os.environ if name.startswith("OUTBOX_")]:
         del os.environ[name]  # what a shell exports is meant for another stack; the demo shows the defaults
-    # A shell's background job ignores SIGINT; then the others, which end in it, would do nothing.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: signal.raise_signal(signal.SIGINT))
+    interrupt = Interrupt()
     screen = Screen(sys.stdout)
     began = time.monotonic()
-    line, code = _run(screen)
-    screen.say(f"Everything is stopped and removed again. It took {time.monotonic() - began:.0f} s.")
+    try:
+        line, code = _run(screen, interrupt)
+    except RemovalError as error:
+        line, code = f"demo FAILED: not everything is removed: {error}", 1
+    else:
+        ignore_interrupts()  # it is over, and how it ended is known
+        screen.say(f"Everything is stopped and removed again. It took {time.monotonic() - began:.0f} s.")
     print(line, flush=True)  # noqa: T201 - as it is, whatever the terminal's width
     return code
 
 
-def _run(screen: Screen) -> tuple[str, int]:
+def _run(screen: Screen, interrupt: Interrupt) -> tuple[str, int]:
     try:
-        verdict = _perform(screen)
+        verdict = _perform(screen, interrupt)
     except KeyboardInterrupt:
         return "demo FAILED: interrupted", _INTERRUPTED
+    except RemovalError:
+        raise
     except DemoFailedError as error:
         screen.say(error.detail)
         return f"demo FAILED: {error}", 1
@@ -68,8 +72,12 @@ def _run(screen: Screen) -> tuple[str, int]:
     return verdict.line, 0 if verdict.ok else 1
 
 
-def _perform(screen: Screen) -> Verdict:
+def _perform(screen: Screen, interrupt: Interrupt) -> Verdict:
     with ExitStack() as cleanup:
         with screen.starting_stack() as listener:
             stack = cleanup.enter_context(temporary_stack(listener))
-        return asyncio.run(Performance(stack, screen).play())
+        try:
+            return interrupt.run(Performance(stack, screen).play())
+        except KeyboardInterrupt:
+            screen.say("Interrupted: stopping and removing everything, which takes a few seconds")
+            raise

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 
 from devstack.connect import Connect
 from devstack.errors import StartError
+from devstack.interrupts import uninterrupted
 from devstack.kafka import Kafka
 from devstack.port import is_free
 from devstack.postgres import Postgres
@@ -39,21 +40,21 @@ def bring_up(*, postgres: Postgres, kafka: Kafka, connect: Connect, tell: Progre
             connect.terminate()
         start(connect)
 
+    pool = ThreadPoolExecutor(max_workers=2)
     try:
-        with ThreadPoolExecutor(max_workers=2) as pool:
-            chains = (pool.submit(start, postgres), pool.submit(start_kafka_and_connect))
-            try:
-                for chain in as_completed(chains):
-                    chain.result()
-            except BaseException:
-                given_up.set()
-                for service in new:  # or the other chain would wait for its deadline
-                    service.kill()
-                raise
+        chains = (pool.submit(start, postgres), pool.submit(start_kafka_and_connect))
+        for chain in as_completed(chains):
+            chain.result()
     except BaseException:
-        for service in reversed(new):
-            service.terminate()
+        with uninterrupted():
+            given_up.set()
+            for service in new:  # or the other chain would wait for its deadline
+                service.kill()
+            pool.shutdown()
+            for service in reversed(new):
+                service.terminate()
         raise
+    pool.shutdown()
 
 
 def start_and_wait(service: Service, tell: ProgressListener) -> None:

@@ -6,6 +6,7 @@ DevstackError
 ├── StackBusyError       another command is working on the same state folder
 ├── StackNotRunningError what is asked for needs a started stack
 ├── StartError           a service died, or did not answer in time; carries the end of its log
+├── RemovalError         something of a temporary stack is still there
 └── JarError
     ├── JarLockError     `jars.lock.toml` can't be read
     ├── FetchError       a jar could not be fetched
@@ -19,6 +20,7 @@ __all__ = [
     "JarError",
     "JarLockError",
     "MissingPieceError",
+    "RemovalError",
     "StackBusyError",
     "StackNotRunningError",
     "StartError",
@@ -48,6 +50,10 @@ class StackNotRunningError(DevstackError):
 
 class StartError(DevstackError):
     """A service died while starting, or did not answer before its deadline."""
+
+
+class RemovalError(DevstackError):
+    """A temporary stack could not be removed, or not all of it."""
 
 
 class JarError(DevstackError):

@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from devstack.bring_up import bring_up
+from devstack.child import MARK_SEPARATOR, marked_processes
 from devstack.connect import Connect
-from devstack.errors import StackNotRunningError, StateError
+from devstack.errors import RemovalError, StackNotRunningError, StateError
 from devstack.guard import end_guard, start_guard
+from devstack.interrupts import uninterrupted
 from devstack.jars import default_jar_cache, ensure_jars, locked_jars
 from devstack.java import JAVA_OPTIONS, find_java
 from devstack.kafka import Kafka
@@ -41,6 +43,7 @@ __all__ = ["EmbeddedStack", "Lifetime", "ServiceStatus", "Stack", "temporary_sta
 
 _LEAST_FREE_BYTES = 512 * 1024 * 1024
 _AT_ONCE = timedelta(0)
+_REMOVAL_PATIENCE = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,13 +135,16 @@ class EmbeddedStack:
         Args:
             wait: how long to wait for another command that is working on this stack.
         """
-        if self.state_dir.exists():
-            with self._exclusive(wait=wait):
-                self._stop_all()
+        if not self.state_dir.exists():
+            self.end_leftovers()
+            return
+        with self._exclusive(wait=wait):
+            self._stop_all()
 
     def remove(self, *, wait: timedelta = _AT_ONCE) -> None:
         """Stop it, and delete all that it stored, logs included. The next start begins anew."""
         if not self.state_dir.exists():
+            self.end_leftovers()
             return
         with self._exclusive(wait=wait):
             self._stop_all()
@@ -149,6 +155,15 @@ class EmbeddedStack:
             self._lock_path.unlink(missing_ok=True)
         with suppress(OSError):
             self.state_dir.rmdir()  # only if nothing else is kept there
+
+    @property
+    def exists(self) -> bool:
+        """Whether its folder knows of a stack, running or not."""
+        return self._state.path.exists()
+
+    def end_leftovers(self) -> tuple[str, ...]:
+        """End what runs of it although nothing in its folder, or no folder, says so; returns what that was."""
+        return end_strays(self._state)
 
     def status(self) -> tuple[ServiceStatus, ...]:
         """How each service is."""
@@ -165,9 +180,16 @@ class EmbeddedStack:
         Raises:
             StackNotRunningError: it doesn't run, or not all of it.
         """
+        if not self.exists:
+            raise StackNotRunningError(
+                f"there is no stack in {self.state_dir}: `outbox dev up` starts the stack there, "
+                "`--state-dir DIR` names another folder"
+            )
         for service in self.services:
             if service.pid is None:
-                raise StackNotRunningError(f"{service.name} doesn't run: `outbox dev up` starts the stack")
+                raise StackNotRunningError(
+                    f"{service.name} of the stack in {self.state_dir} doesn't run: `outbox dev up` starts the stack"
+                )
         return StackSettings(
             database_url=self.postgres.url,
             kafka_bootstrap_servers=self.kafka.bootstrap_servers,
@@ -203,13 +225,28 @@ class EmbeddedStack:
 @contextmanager
 def temporary_stack(on_progress: ProgressListener = silent) -> Iterator[EmbeddedStack]:
     """A started stack in a folder of its own, all of which goes away after the block, or when this process dies."""
-    with tempfile.TemporaryDirectory(prefix="outbox-", ignore_cleanup_errors=True) as folder:
-        stack = EmbeddedStack(Path(folder), lifetime=Lifetime.TEMPORARY)
-        try:
-            stack.start(on_progress)
-            yield stack
-        finally:
-            stack.remove()
+    stack = EmbeddedStack(Path(tempfile.mkdtemp(prefix="outbox-")), lifetime=Lifetime.TEMPORARY)
+    try:
+        stack.start(on_progress)
+        yield stack
+    finally:
+        with uninterrupted():
+            _remove_all(stack)
+
+
+def _remove_all(stack: EmbeddedStack) -> None:
+    # The folder goes last: while a process may still run, it holds what finds that process.
+    stack.remove(wait=_REMOVAL_PATIENCE)
+    left = sorted(
+        mark for mark, _ in marked_processes() if mark.endswith(f"{MARK_SEPARATOR}{stack.state_dir}")
+    )
+    if left:
+        raise RemovalError(
+            f"still running: {', '.join(left)}. `outbox dev down --state-dir {stack.state_dir}` ends it"
+        )
+    shutil.rmtree(stack.state_dir, ignore_errors=True)
+    if stack.state_dir.exists():
+        raise RemovalError(f"the folder {stack.state_dir} could not be deleted: delete it")
 
 
 def _status(service: Service) -> ServiceStatus:

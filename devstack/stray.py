@@ -18,13 +18,19 @@ __all__ = ["end_strays"]
 _PATIENCE = timedelta(seconds=5)
 
 
-def end_strays(state: StateFile) -> None:
-    """End this stack's processes that its state doesn't name, and all of stacks whose state folder is gone."""
+def end_strays(state: StateFile) -> tuple[str, ...]:
+    """End this stack's processes that its state doesn't name, and all of stacks whose state folder is gone.
+
+    Returns what was ended of this stack.
+    """
+    ended = []
     recorded = state.read().processes.values()
     for mark, identity in marked_processes():
         service, _, state_dir = mark.partition(MARK_SEPARATOR)
         folder = Path(state_dir)
         unrecorded = folder == state.path.parent and identity not in recorded
+        if unrecorded:
+            ended.append(service)
         if unrecorded or _is_gone(folder / state.path.name):
             if service == "postgres":  # asked to end, it gives back the shared memory that no folder names
                 end(identity, with_signal=signal.SIGINT, patience=_PATIENCE)
@@ -32,6 +38,7 @@ def end_strays(state: StateFile) -> None:
                 kill_family(identity)
     for abandoned in abandoned_folders():
         shutil.rmtree(abandoned, ignore_errors=True)
+    return tuple(ended)
 
 
 def _is_gone(path: Path) -> bool:

@@ -5,11 +5,13 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from devstack.child import marked_processes
 
 _ROOT = Path(__file__).parents[2]
+_BETWEEN_INTERRUPTS_S = 0.1
 _LAST_LINE = re.compile(
     r"demo ok: committed=200 delivered=350 retried=80 dead_lettered=40 lost=0 p50_ms=-?[0-9.]+ p99_ms=-?[0-9.]+"
 )
@@ -39,6 +41,23 @@ def test_it_passes_and_leaves_nothing(tmp_path: Path) -> None:
     assert demo.returncode == 0, output
     assert _LAST_LINE.fullmatch(output.splitlines()[-1]), output
     assert "\x1b" not in output
+    assert _left_in(tmp_path) == []
+
+
+def test_interrupted_again_and_again_it_cleans_up_all_the_same(tmp_path: Path) -> None:
+    """Impatient Ctrl-Cs while it stops and removes everything change nothing: what it says at the end is true."""
+    with _start(tmp_path) as demo:
+        assert demo.stdout is not None
+        assert any(line.startswith("committed") for line in demo.stdout)
+        # The first ends it; the others come in each of the steps that follow, up to the very end.
+        while demo.poll() is None:
+            demo.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                demo.wait(_BETWEEN_INTERRUPTS_S)
+        output = demo.stdout.read()
+    assert demo.returncode == 130, output
+    assert "Everything is stopped and removed again" in output
+    assert output.splitlines()[-1] == "demo FAILED: interrupted"
     assert _left_in(tmp_path) == []
 
 
