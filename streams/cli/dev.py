@@ -5,6 +5,7 @@ With `up --all` worker and scheduler run on it, too.
 Imports devstack only when a command runs: who installed the processor without the `devstack` extra still has `outbox`.
 """
 
+import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ StateDir = Annotated[
     ),
 ]
 _DEFAULT = Path(".outbox")
+_INTERRUPTED = 130
 
 
 @app.command()
@@ -46,7 +48,7 @@ def up(
     ] = False,
 ) -> None:
     """Start the stack and leave it running. Starts again what died; does no harm when all of it runs."""
-    with _stack(state_dir) as stack:
+    with _stack(state_dir) as stack, _interrupt_explained(stack):
         from streams.cli.dev_everything import (  # noqa: PLC0415 - needs the devstack extra
             run_everything,
             say_what_next,
@@ -79,14 +81,21 @@ def down(
     with _stack(state_dir) as stack:
         from streams.cli.dev_processes import DevProcesses  # noqa: PLC0415 - needs the devstack extra
 
-        DevProcesses(stack.state_dir).stop()
+        existed = stack.exists
+        leftovers = () if existed else stack.end_leftovers()
+        if existed:
+            DevProcesses(stack.state_dir).stop()
         if remove:
             stack.remove()
-        else:
+        elif existed:
             stack.stop()
-        Console().print(
-            "The stack is down, and what it stored is deleted." if remove else "The stack is down."
-        )
+        if leftovers:
+            said = f"The stack's state in {stack.state_dir} is gone; what still ran is ended: {', '.join(leftovers)}."
+        elif not existed:
+            said = f"Nothing to stop: there is no stack in {stack.state_dir}. --state-dir DIR names another folder."
+        else:
+            said = "The stack is down, and what it stored is deleted." if remove else "The stack is down."
+        Console().print(said, markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -107,9 +116,14 @@ def status(
 
 @app.command()
 def env(state_dir: StateDir = _DEFAULT) -> None:
-    """Print the shell exports that make other programs use this stack. The database URL holds its password."""
+    """Print the shell exports that make other programs use this stack. The database URL holds its password.
+
+    OUTBOX_ENDPOINT_ALLOWED_NETWORKS is among them: without it a worker refuses to deliver to receivers on localhost.
+    """
     with _stack(state_dir) as stack:
-        for name, value in stack.settings.as_env().items():
+        from streams.cli.dev_processes import development_environment  # noqa: PLC0415 - needs the devstack extra
+
+        for name, value in development_environment(stack.settings, around=os.environ).items():
             typer.echo(f"export {name}={shlex.quote(value)}")
 
 
@@ -124,6 +138,26 @@ def _stack(state_dir: Path) -> Iterator["EmbeddedStack"]:
         yield EmbeddedStack(state_dir, lifetime=Lifetime.DETACHED)
     except DevstackError as error:
         _fail(str(error))
+
+
+@contextmanager
+def _interrupt_explained(stack: "EmbeddedStack") -> Iterator[None]:
+    """Say what an interrupted command leaves running, and end."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        from devstack.interrupts import ignore_interrupts  # noqa: PLC0415 - needs the devstack extra
+
+        ignore_interrupts()
+        running = [service.name for service in _statuses(stack) if service.state == "running"]
+        if running:
+            said = (
+                f"left running: {', '.join(running)}. `outbox dev down` stops them, `outbox dev up` goes on."
+            )
+        else:
+            said = "all that was started is stopped again."
+        Console(stderr=True).print(f"Interrupted; {said}", markup=False, highlight=False, soft_wrap=True)
+        raise typer.Exit(_INTERRUPTED) from None
 
 
 def _fail(message: str) -> NoReturn:

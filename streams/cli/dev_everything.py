@@ -8,8 +8,11 @@ import os
 import shlex
 import shutil
 import sys
+from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 
+import psutil
 from rich.console import Console
 
 from devstack.stack import EmbeddedStack
@@ -49,7 +52,9 @@ def run_everything(stack: EmbeddedStack, console: Console) -> None:
     with console.status("starting worker and scheduler"):
         started = processes.start(addresses)
     for status in processes.status():
-        _say(console, f"{status.name}: {'started' if status.name in started else 'already running'}")
+        _say(
+            console, f"{status.name}: {'started' if status.name in started else _already_running(status.pid)}"
+        )
 
 
 def say_what_next(stack: EmbeddedStack, console: Console) -> None:
@@ -57,6 +62,14 @@ def say_what_next(stack: EmbeddedStack, console: Console) -> None:
     usual = stack.state_dir == Path(".outbox").resolve()
     where = "" if usual else f" --state-dir {shlex.quote(str(stack.state_dir))}"
     _say(console, _NEXT.format(outbox=_command(), where=where))
+
+
+def _already_running(pid: int | None) -> str:
+    since = ""
+    with suppress(psutil.Error):
+        started = datetime.fromtimestamp(psutil.Process(pid).create_time()).astimezone()
+        since = f"started {started:%H:%M}; "
+    return f"already running ({since}changed handlers or settings take effect after make down)"
 
 
 def _command() -> str:

@@ -28,7 +28,7 @@ from devstack.state import StateFile
 from devstack.state_lock import exclusive
 from streams.topics import SCHEDULER_GROUP, WORKER_GROUP
 
-__all__ = ["DevProcesses", "ProcessStatus"]
+__all__ = ["DevProcesses", "ProcessStatus", "development_environment"]
 
 _GROUPS: Mapping[str, str] = {"worker": WORKER_GROUP, "scheduler": SCHEDULER_GROUP}
 # Above the drain limit's default: a worker in the middle of attempts may take that long.
@@ -38,6 +38,15 @@ _ASK_AGAIN_AFTER_S = 0.1
 _TAIL_LINES = 8
 # Receivers under development listen on loopback, which workers refuse otherwise.
 _LOOPBACK = {"OUTBOX_ENDPOINT_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128"}
+
+
+def development_environment(addresses: StackSettings, *, around: Mapping[str, str]) -> dict[str, str]:
+    """What programs need to work on a local stack: its addresses, and leave to deliver to this machine.
+
+    Networks that the environment `around` allows already are kept.
+    """
+    allowed = {name: around.get(name, value) for name, value in _LOOPBACK.items()}
+    return {**addresses.as_env(), **allowed}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +76,7 @@ class DevProcesses:
             DevstackError: one can't be started, died, or takes too long. The message ends with the end of its log.
         """
         groups = ConsumerGroups(addresses.kafka_bootstrap_servers)
-        environment = {**_LOOPBACK, **os.environ, **addresses.as_env()}
+        environment = {**os.environ, **development_environment(addresses, around=os.environ)}
         with exclusive(self._lock):
             missing = tuple(status.name for status in self.status() if status.state != "running")
             # Members that were killed are in the group until their sessions end: not the ones to wait for.

@@ -21,6 +21,7 @@ def test_a_second_up_says_what_runs_and_changes_nothing(dev: DevCommand) -> None
     assert again.returncode == 0
     for said in ("already up", "nothing to change", "worker: already running", "scheduler: already running"):
         assert said in again.stdout
+    assert "changed handlers or settings take effect after make down" in again.stdout
     assert dev.pids() == before
 
 
