@@ -23,7 +23,7 @@ __all__ = ["Screen"]
 
 _LINE_EVERY = timedelta(seconds=2)
 _PLAIN_WIDTH = 110
-_BAR_WIDTH = 30
+_BAR_WIDTH = 18
 _SPINNER_WIDTH = 4
 
 _COMMITTED = sum(kind.orders for kind in KINDS)
@@ -108,13 +108,16 @@ def _rows(numbers: Numbers) -> list[tuple[str, int, int, str]]:
             f"{numbers.rolled_back} of {ROLLED_BACK} others rolled back",
         ),
         ("delivered", numbers.delivered, _DELIVERED, "to an endpoint or a handler"),
-        ("retried", numbers.retried, _RETRIED, f"through {tiers}; {numbers.waiting} waiting there now"),
+        ("retried", numbers.retried, _RETRIED, f"{numbers.waiting} waiting in {tiers}"),
         ("dead-lettered", dead, sum(_DEAD.values()), "of these:"),
     ]
 
 
 def _view(numbers: Numbers) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for _ in ("name", "count", "bar"):
+        table.add_column(no_wrap=True)  # a narrow terminal's loss is the detail's alone
+    table.add_column(overflow="fold")
     for name, have, all_of, detail in _rows(numbers):
         bar = ProgressBar(total=all_of, completed=have, width=_BAR_WIDTH)
         table.add_row(name, Text(f"{have}/{all_of}", justify="right"), bar, Text(detail, style="dim"))

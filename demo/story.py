@@ -48,7 +48,7 @@ class Subscriber:
 
 WAREHOUSE = Subscriber(name="warehouse", events="order.*", answers=(204,), what="healthy")
 BILLING = Subscriber(
-    name="billing", events="order.paid", answers=(503, 503, 204), what="fails twice, then recovers"
+    name="billing", events="order.paid", answers=(503, 503, 204), what="fails twice, then works"
 )
 LEGACY = Subscriber(name="legacy", events="order.cancelled", answers=(400,), what="refuses for good")
 

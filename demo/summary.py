@@ -18,6 +18,8 @@ _HANDLERS: Mapping[str, str] = {
     "handler:refund": "raises PermanentError",
 }
 
+_NUMERIC = frozenset({"events", "calls", "delivered", "dead", "records"})
+
 
 def summarise(console: Console, evidence: Evidence, verdict: Verdict) -> None:
     """Draw them."""
@@ -32,7 +34,7 @@ def summarise(console: Console, evidence: Evidence, verdict: Verdict) -> None:
 
 
 def _targets(evidence: Evidence) -> Table:
-    table = _table("target", "what it does", "events", "requests or calls", "delivered", "dead-lettered")
+    table = _table("target", "what it does", "events", "calls", "delivered", "dead")
     asked, delivered = contacts(evidence), delivered_pairs(evidence)
     behaviours = {f"endpoint:{subscriber.endpoint_id}": subscriber.what for subscriber in SUBSCRIBERS} | dict(
         _HANDLERS
@@ -51,7 +53,7 @@ def _targets(evidence: Evidence) -> Table:
 
 
 def _dead_letters(evidence: Evidence) -> Table:
-    table = _table("dead letters' error code", "event type", "target", "records")
+    table = _table("dead letters' code", "event type", "target", "records")
     types = {event.event_id: event.type for event in evidence.committed}
     groups = Counter(
         (letter.code, types.get(letter.event_id, "?"), letter.target or "nobody wants it")
@@ -75,8 +77,10 @@ def _sentences(evidence: Evidence, verdict: Verdict) -> list[str]:
 
 
 def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
-        numeric = column in {"events", "requests or calls", "delivered", "dead-lettered", "records"}
-        table.add_column(column, justify="right" if numeric else "left", no_wrap=True)
+        if column in _NUMERIC:  # in a narrow terminal text goes on in the next line; a number is never cut
+            table.add_column(column, justify="right", no_wrap=True, min_width=len(column))
+        else:
+            table.add_column(column, overflow="fold")
     return table
