@@ -10,6 +10,8 @@ due.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from connectors.counted import counted
+
 __all__ = [
     "ChangeConfig",
     "CreateTopic",
@@ -53,8 +55,8 @@ class CreateTopic:
         """Say what will change."""
         topic = self.topic
         return (
-            f"create topic {topic.name}: {topic.partitions} partitions, replication {topic.replication_factor}"
-            f"{_kept(topic.config)}"
+            f"create topic {topic.name}: {counted(topic.partitions, 'partition')},"
+            f" replication {topic.replication_factor}{_kept(topic.config)}"
         )
 
 

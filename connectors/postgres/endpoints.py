@@ -47,6 +47,7 @@ _SELECT_ONE: Final = f"select {_COLUMNS} from outbox.endpoints where id = %s"  #
 _SELECT_LOCKED: Final = f"{_SELECT_ONE} for update"
 _SELECT_ALL: Final = f"select {_COLUMNS} from outbox.endpoints order by created_at, id"  # noqa: S608
 _SELECT_ALL_LOCKED: Final = f"{_SELECT_ALL} for update"
+_SELECT_IDS: Final = "select id from outbox.endpoints"
 _DELETE: Final = "delete from outbox.endpoints where id = %s"
 
 _TELL: Final = """
@@ -98,6 +99,11 @@ class EndpointStore:
     def list(self) -> tuple[Endpoint, ...]:
         """Return all endpoints, oldest first."""
         return self._all(_SELECT_ALL)
+
+    def ids(self) -> tuple[str, ...]:
+        """Return the ids of all endpoints, and nothing secret."""
+        with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
+            return tuple(endpoint_id for (endpoint_id,) in cursor.execute(_SELECT_IDS))
 
     def update(self, endpoint_id: str, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """Change an endpoint as it is now, tell the workers, and return what it has become.

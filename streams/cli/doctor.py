@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from connectors.counted import counted
 from streams.cli.errors import said_plainly
 from streams.doctor import Finding, Severity, examine
 from streams.settings import load_settings
@@ -47,4 +48,4 @@ def _print(findings: Sequence[Finding]) -> None:
             if text:
                 typer.echo(f"          {label}: {text}")
     counts = Counter(finding.severity for finding in findings)
-    typer.echo(f"{counts[Severity.ERROR]} errors, {counts[Severity.WARNING]} warnings")
+    typer.echo(f"{counted(counts[Severity.ERROR], 'error')}, {counted(counts[Severity.WARNING], 'warning')}")

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from connectors.counted import counted
 from streams.cli.errors import said_plainly
 from streams.settings import load_settings
 from streams.setup import Plan, run_setup
@@ -50,12 +51,10 @@ def _nothing(_step: Step) -> None:
 
 
 def _summary(plan: Plan, *, dry_run: bool) -> str:
-    count = len(plan.steps)
-    if not count:
+    if not plan.steps:
         return "nothing to change"
-    return (
-        f"{count} changes planned, nothing changed" if dry_run else f"{count} changes made; Debezium streams"
-    )
+    changes = counted(len(plan.steps), "change")
+    return f"{changes} planned, nothing changed" if dry_run else f"{changes} made; Debezium streams"
 
 
 def _as_json(plan: Plan, *, dry_run: bool) -> dict[str, object]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 from connectors.kafka_connect.connector import CONNECTOR_NAME, config_difference
+from connectors.kafka_connect.status import State
 from connectors.postgres.replication import Replication
 from streams.doctor.facts import ConnectFacts, DatabaseFacts, Facts, KafkaFacts, Unreachable
 from streams.doctor.finding import Finding, error, ok, warning
@@ -65,17 +66,20 @@ def _status(connect: ConnectFacts) -> Finding:
     status = connect.status
     if status is not None and status.running:
         return ok("connector", f"the connector {CONNECTOR_NAME} and its task run")
+    do = "A running outbox scheduler restarts what failed; the cause is in Kafka Connect's log."
     if status is None:
         what = "has no status"
     elif status.failed:
         what = f"failed: {status.failure}"
     else:
         what = "does not run: " + ", ".join([status.state, *(f"task {task.state}" for task in status.tasks)])
+        if status.state in {State.PAUSED, State.STOPPED}:
+            do = "Somebody brought it to rest, and the scheduler leaves it so. Run outbox setup, which resumes it."
     return error(
         "connector",
         f"the connector {CONNECTOR_NAME} {what}",
         why="Committed events stay in Postgres.",
-        do="A running outbox scheduler restarts what failed; the cause is in Kafka Connect's log.",
+        do=do,
     )
 
 

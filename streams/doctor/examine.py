@@ -3,7 +3,7 @@
 Place in the data's way: `outbox doctor` calls this and prints; a monitor may call it too.
 """
 
-from streams.doctor import clock, connect, kafka, postgres
+from streams.doctor import clock, connect, endpoints, kafka, postgres
 from streams.doctor.facts import Facts, gather
 from streams.doctor.finding import Finding
 from streams.settings import Settings
@@ -18,4 +18,6 @@ async def examine(settings: Settings) -> tuple[Finding, ...]:
 
 def check(facts: Facts) -> tuple[Finding, ...]:
     """Run every check, in the order of the data's way."""
-    return (*postgres.check(facts), *connect.check(facts), *kafka.check(facts), *clock.check(facts))
+    return tuple(
+        finding for part in (postgres, connect, kafka, endpoints, clock) for finding in part.check(facts)
+    )

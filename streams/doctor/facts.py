@@ -19,10 +19,12 @@ from connectors.postgres.errors import PostgresError
 from connectors.postgres.replication import Replication, read_replication
 from connectors.postgres.schema import pending
 from streams.settings import Settings
+from streams.setup.endpoints import stored_endpoints, untold_endpoints
 from streams.setup.facts import Wanted, wanted
 from streams.setup.topics import HEARTBEAT
+from streams.topics import ENDPOINTS
 
-__all__ = ["ConnectFacts", "DatabaseFacts", "Facts", "KafkaFacts", "Unreachable", "gather"]
+__all__ = ["ConnectFacts", "DatabaseFacts", "EndpointFacts", "Facts", "KafkaFacts", "Unreachable", "gather"]
 
 _ANSWER_WITHIN = timedelta(seconds=10)
 
@@ -67,14 +69,23 @@ class ConnectFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndpointFacts:
+    """The ids of the endpoints in Postgres, and of those that the workers' topic lacks."""
+
+    stored: frozenset[str]
+    untold: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """Everything the checks look at."""
+    """Everything the checks look at; `endpoints` is None where Postgres or Kafka gave no answer."""
 
     settings: Settings
     wants: Wanted
     database: DatabaseFacts | Unreachable
     kafka: KafkaFacts | Unreachable
     connect: ConnectFacts | Unreachable
+    endpoints: EndpointFacts | Unreachable | None
 
 
 async def gather(settings: Settings) -> Facts:
@@ -82,7 +93,17 @@ async def gather(settings: Settings) -> Facts:
     database, kafka, connect = await asyncio.gather(
         asyncio.to_thread(_database, settings), asyncio.to_thread(_kafka, settings), _connect(settings)
     )
-    return Facts(settings=settings, wants=wanted(settings), database=database, kafka=kafka, connect=connect)
+    endpoints = None
+    if isinstance(database, DatabaseFacts) and isinstance(kafka, KafkaFacts):
+        endpoints = await asyncio.to_thread(_endpoints, settings, kafka.cluster)
+    return Facts(
+        settings=settings,
+        wants=wanted(settings),
+        database=database,
+        kafka=kafka,
+        connect=connect,
+        endpoints=endpoints,
+    )
 
 
 def _database(settings: Settings) -> DatabaseFacts | Unreachable:
@@ -113,6 +134,15 @@ def _kafka(settings: Settings) -> KafkaFacts | Unreachable:
         return Unreachable(reason=str(error))
     age = None if newest is None else datetime.now(UTC) - newest
     return KafkaFacts(cluster=cluster, heartbeat_age=age)
+
+
+def _endpoints(settings: Settings, cluster: Cluster) -> EndpointFacts | Unreachable:
+    try:
+        stored = stored_endpoints(settings)
+        untold = untold_endpoints(settings, stored, has_topic=ENDPOINTS in cluster.topics)
+    except (PostgresError, KafkaEdgeError) as error:
+        return Unreachable(reason=str(error))
+    return EndpointFacts(stored=stored, untold=untold)
 
 
 async def _connect(settings: Settings) -> ConnectFacts | Unreachable:

@@ -6,11 +6,13 @@ Place in the data's way: after the facts.
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 
+from connectors.counted import counted
 from connectors.kafka.topics import ExistingTopic, Topic
 from streams.doctor.facts import Facts, KafkaFacts, Unreachable
 from streams.doctor.finding import Finding, error, ok, warning
 from streams.duration import format_duration
-from streams.setup.topics import HEARTBEAT
+from streams.setup.partitions import too_few, too_many
+from streams.setup.topics import HEARTBEAT, partitions_setting
 from streams.topics import ENDPOINTS, EVENTS, REDELIVERY
 
 __all__ = ["check"]
@@ -42,7 +44,7 @@ def _checked(facts: Facts, kafka: KafkaFacts) -> Iterator[Finding]:
     if not there:
         return
     for name, findings in (
-        ("partitions", [*_parity(facts, topics)]),
+        ("partitions", [*_partitions(wanted, topics)]),
         ("retry-topics", [*_strangers(wanted, topics)]),
         ("retention", [f for topic, found in there for f in _retention(facts, topic, found)]),
         ("topic-config", [f for topic, found in there for f in _config(topic, found)]),
@@ -64,31 +66,45 @@ def _missing(wanted: tuple[Topic, ...], topics: Mapping[str, ExistingTopic]) -> 
     )
 
 
-def _parity(facts: Facts, topics: Mapping[str, ExistingTopic]) -> Iterator[Finding]:
+def _partitions(wanted: tuple[Topic, ...], topics: Mapping[str, ExistingTopic]) -> Iterator[Finding]:
+    """Compare partition counts with the settings; one finding for each setting."""
+    said = None
     events, redelivery = topics.get(EVENTS), topics.get(REDELIVERY)
     if events is not None and redelivery is not None and events.partitions != redelivery.partitions:
-        yield error(
-            "partitions",
-            f"{EVENTS} has {events.partitions} partitions and {REDELIVERY} {redelivery.partitions}",
-            why="A key's retries come to another worker than its first attempts, or to a partition that isn't there.",
-            do=f"Set OUTBOX_PARTITIONS to {max(events.partitions, redelivery.partitions)} and run outbox setup.",
-        )
-    for topic in facts.wants.topics:
-        found = topics.get(topic.name)
-        if found is not None and found.partitions < topic.partitions:
+        said = partitions_setting(EVENTS)
+        yield _parity(events, redelivery, wanted, topics)
+    for mismatch in too_few(wanted, topics):
+        if mismatch.setting is None or mismatch.setting != said:
+            why = "Records are meant for partitions that aren't there."
+            yield error("partitions", str(mismatch), why=why, do=_SETUP)
+    for mismatch in too_many(wanted, topics):
+        if mismatch.setting is None or mismatch.setting != said:
             yield error(
                 "partitions",
-                f"{topic.name} has {found.partitions} partitions and the settings say {topic.partitions}",
-                why="Records are meant for partitions that aren't there.",
-                do=_SETUP,
+                str(mismatch),
+                why="Processes with these settings use some of them only, and setup refuses: topics can't shrink.",
+                do=f"Set {mismatch.setting} to {mismatch.most}, in every process."
+                if mismatch.setting
+                else "Stop the workers, delete the topic, run outbox setup.",
             )
-        elif found is not None and found.partitions > topic.partitions:
-            yield warning(
-                "partitions",
-                f"{topic.name} has {found.partitions} partitions and the settings say {topic.partitions}",
-                why="Processes with these settings use some of them only.",
-                do="Set OUTBOX_PARTITIONS and OUTBOX_LANES, in every process, to what is there.",
-            )
+
+
+def _parity(
+    events: ExistingTopic,
+    redelivery: ExistingTopic,
+    wanted: tuple[Topic, ...],
+    topics: Mapping[str, ExistingTopic],
+) -> Finding:
+    setting = partitions_setting(EVENTS)
+    asked = [topic for topic in wanted if partitions_setting(topic.name) == setting]
+    most = max(topics[topic.name].partitions for topic in asked if topic.name in topics)
+    is_set = all(most <= topic.partitions for topic in asked)
+    return error(
+        "partitions",
+        f"{EVENTS} has {counted(events.partitions, 'partition')} and {REDELIVERY} {redelivery.partitions}",
+        why="A key's retries come to another worker than its first attempts, or to a partition that isn't there.",
+        do=_SETUP if is_set else f"Set {setting} to {most}, in every process, and run outbox setup.",
+    )
 
 
 def _strangers(wanted: tuple[Topic, ...], topics: Mapping[str, ExistingTopic]) -> Iterator[Finding]:
@@ -112,7 +128,7 @@ def _retention(facts: Facts, topic: Topic, found: ExistingTopic) -> Iterator[Fin
                 "retention",
                 f"{ENDPOINTS} has cleanup.policy={policy}, not compact",
                 why="An endpoint that nobody changes is forgotten, and its events are delivered to nobody.",
-                do=f"{_SETUP} Then write each endpoint again: outbox endpoints update.",
+                do=f"{_SETUP} It also publishes again the endpoints that are forgotten already.",
             )
         return
     if "compact" in policy:
@@ -159,13 +175,16 @@ def _copies(facts: Facts, kafka: KafkaFacts, topics: list[ExistingTopic]) -> Ite
     if not topics:
         return
     if brokers < _SAFE_COPIES:
-        yield ok("replication", f"{least} copies of each topic on {brokers} broker(s): for development only")
+        yield ok(
+            "replication",
+            f"each topic is kept {counted(least, 'time')} on {counted(brokers, 'broker')}: for development only",
+        )
         return
     if least < _SAFE_COPIES:
         few = sorted(topic.name for topic in topics if topic.replication_factor < _SAFE_COPIES)
         yield warning(
             "replication",
-            f"{len(few)} topics have less than {_SAFE_COPIES} copies: {', '.join(few)}",
+            f"{counted(len(few), 'topic')} with less than {_SAFE_COPIES} copies: {', '.join(few)}",
             why="The loss of a broker loses events, or stops everything while it is away.",
             do=f"Set OUTBOX_REPLICATION_FACTOR = {_SAFE_COPIES} and move replicas: kafka-reassign-partitions.",
         )

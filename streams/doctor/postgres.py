@@ -5,6 +5,7 @@ Place in the data's way: after the facts. The finding's names begin with `postgr
 
 from collections.abc import Iterator
 
+from connectors.counted import counted
 from connectors.kafka_connect.connector import PUBLICATION_NAME, SLOT_NAME
 from connectors.postgres.replication import Replication, Slot
 from streams.doctor.facts import DatabaseFacts, Facts, Unreachable
@@ -41,7 +42,7 @@ def _migrations(database: DatabaseFacts) -> Finding:
         return ok("migrations", "the schema is up to date")
     return error(
         "migrations",
-        f"{len(database.pending)} migrations are pending: {', '.join(database.pending)}",
+        f"{counted(len(database.pending), 'migration')} pending: {', '.join(database.pending)}",
         why="This version expects tables and functions that are not there.",
         do=_SETUP,
     )
@@ -73,21 +74,21 @@ def _publication(replication: Replication) -> Iterator[Finding]:
             "publication",
             f"the publication {PUBLICATION_NAME} leaves out {_TABLE}",
             why="Postgres passes no row of it on, and committed events are never delivered.",
-            do=f"ALTER PUBLICATION {PUBLICATION_NAME} ADD TABLE {_TABLE};",
+            do=f"{_SETUP} Then append again what was committed meanwhile (docs/howto/recover-a-lost-slot.md).",
         )
     if not publication.inserts:
         yield error(
             "publication",
             f"the publication {PUBLICATION_NAME} leaves out inserts",
             why="Every event is an insert.",
-            do=f"ALTER PUBLICATION {PUBLICATION_NAME} SET (publish = 'insert');",
+            do=f"{_SETUP} Then append again what was committed meanwhile (docs/howto/recover-a-lost-slot.md).",
         )
     if not publication.via_partition_root:
         yield warning(
             "publication",
             f"the publication {PUBLICATION_NAME} has publish_via_partition_root off",
             why="When the outbox is partitioned, its rows come under their partitions' names, and Debezium drops them.",
-            do=f"ALTER PUBLICATION {PUBLICATION_NAME} SET (publish_via_partition_root = true);",
+            do=_SETUP,
         )
     if _TABLE in publication.tables and publication.inserts and publication.via_partition_root:
         yield ok("publication", f"the publication {PUBLICATION_NAME} passes on {_TABLE}'s inserts")

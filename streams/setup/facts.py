@@ -14,7 +14,9 @@ from connectors.kafka_connect.status import ConnectorStatus
 from connectors.postgres.replication import Replication, read_replication
 from connectors.postgres.schema import pending
 from streams.settings import Settings
+from streams.setup.endpoints import stored_endpoints, untold_endpoints
 from streams.setup.topics import wanted_topics
+from streams.topics import ENDPOINTS
 
 __all__ = ["Facts", "Wanted", "gather", "wanted"]
 
@@ -36,7 +38,8 @@ class Facts:
     """What is there.
 
     `invalid` is what Connect says against the wanted configuration; `config` may hold a password;
-    `stored_lsn` is the position in the WAL that Connect keeps for the connector.
+    `stored_lsn` is the position in the WAL that Connect keeps for the connector; `untold` are the endpoints in
+    Postgres that the workers' topic lacks.
     """
 
     pending: tuple[str, ...]
@@ -47,6 +50,7 @@ class Facts:
     config: Mapping[str, str] | None
     stored_lsn: int | None
     status: ConnectorStatus | None
+    untold: frozenset[str]
 
     def __repr__(self) -> str:
         """Keep the connector's password out of tracebacks."""
@@ -72,13 +76,16 @@ async def gather(settings: Settings, wants: Wanted, connect: ConnectClient) -> F
     known = wants.connector["connector.class"] in plugins
     # The slot before the position: Debezium moves the position first, so it is never behind in this order.
     replication = read_replication(database_url, slot=SLOT_NAME, publication=PUBLICATION_NAME)
+    cluster = KafkaAdmin(settings.kafka_bootstrap_servers).cluster(with_config_of=names)
+    stored = stored_endpoints(settings)
     return Facts(
         pending=pending(database_url),
         replication=replication,
-        cluster=KafkaAdmin(settings.kafka_bootstrap_servers).cluster(with_config_of=names),
+        cluster=cluster,
         plugins=plugins,
         invalid=await connect.invalid_settings({"name": CONNECTOR_NAME, **wants.connector}) if known else (),
         config=await connect.config(CONNECTOR_NAME),
         stored_lsn=await connect.stored_lsn(CONNECTOR_NAME),
         status=await connect.status(CONNECTOR_NAME),
+        untold=untold_endpoints(settings, stored, has_topic=ENDPOINTS in cluster.topics),
     )

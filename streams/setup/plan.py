@@ -2,30 +2,39 @@
 
 Place in the data's way: between the look (`facts`) and the steps (`run`). `--dry-run` shows exactly this.
 Invariants: a plan that was carried out leaves an empty one. The slot comes after the migrations (decoding
-needs the publication) and before the connector (no row may be committed that no slot keeps). Nothing is
-dropped: what only dropping could solve is a problem, with what to do.
+needs the publication) and before the connector (no row may be committed that no slot keeps). Endpoints are
+published last, when Debezium carries them to a topic that is there.
+Nothing is dropped: what only dropping could solve is a problem, with what to do.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from connectors.counted import counted
 from connectors.kafka.topics import CreateTopic, GrowTopic, plan_topics
-from connectors.kafka_connect.connector import CONNECTOR_NAME, SLOT_NAME, config_difference
+from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME, config_difference
 from connectors.kafka_connect.status import State
+from connectors.postgres.publication import ROOT_FAULT, publication_faults
 from streams.setup.facts import Facts, Wanted
+from streams.setup.partitions import too_many
 from streams.setup.steps import (
     ChangeConnector,
     ChangeTopic,
     CreateConnector,
     CreateSlot,
+    FixPublication,
     Migrate,
     RestartConnector,
     ResumeConnector,
     Step,
+    TellEndpoints,
 )
-from streams.topics import EVENTS
+from streams.topics import ENDPOINTS, EVENTS
 
 __all__ = ["Plan", "make_plan"]
+
+
+_PUBLICATION_MIGRATION = "0002"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +62,26 @@ def make_plan(wants: Wanted, facts: Facts) -> Plan:
 def _steps(wants: Wanted, facts: Facts) -> Iterator[Step]:
     if facts.pending:
         yield Migrate(names=facts.pending)
+    if faults := _publication_faults(facts):
+        yield FixPublication(name=PUBLICATION_NAME, faults=faults)
     if facts.replication.slot is None:
         yield CreateSlot(name=SLOT_NAME)
     for change in plan_topics(wants.topics, facts.cluster.topics).changes:
         yield ChangeTopic(change=change)
     yield from _connector_steps(wants, facts)
+    if facts.untold:
+        yield TellEndpoints(missing=len(facts.untold), topic=ENDPOINTS)
+
+
+def _publication_faults(facts: Facts) -> tuple[str, ...]:
+    """Say what is wrong with the publication; a migration that is still to come makes it, or adds the table."""
+    publication = facts.replication.publication
+    faults = publication_faults(publication)
+    if not any(name.startswith(_PUBLICATION_MIGRATION) for name in facts.pending):
+        return faults
+    return (
+        () if publication is None else tuple(fault for fault in faults if not fault.startswith("add table"))
+    )
 
 
 def _connector_steps(wants: Wanted, facts: Facts) -> Iterator[Step]:
@@ -121,11 +145,13 @@ def _database_problems(facts: Facts) -> Iterator[str]:
 
 def _kafka_problems(wants: Wanted, facts: Facts) -> Iterator[str]:
     topics = plan_topics(wants.topics, facts.cluster.topics)
-    for conflict in topics.conflicts:
-        yield (
-            f"topic {conflict.name} has {conflict.partitions} partitions and {conflict.wanted} are wanted;"
-            f" they can't shrink: set OUTBOX_PARTITIONS or OUTBOX_LANES to {conflict.partitions}"
+    for mismatch in too_many(wants.topics, facts.cluster.topics):
+        what_to_do = (
+            f"set {mismatch.setting} to {mismatch.most}, in every process"
+            if mismatch.setting
+            else "stop the workers, delete the topic and run setup, which makes it and what is in it anew"
         )
+        yield f"{mismatch}; topics can't shrink: {what_to_do}"
     brokers = len(facts.cluster.broker_ids)
     for change in topics.changes:
         if isinstance(change, CreateTopic) and change.topic.replication_factor > brokers:
@@ -153,8 +179,14 @@ def _connect_problems(wants: Wanted, facts: Facts) -> Iterator[str]:
 def _warnings(wants: Wanted, facts: Facts) -> Iterator[str]:
     if facts.replication.slot is None and facts.replication.outbox_rows:
         yield (
-            f"{facts.replication.outbox_rows} rows are in outbox.outbox from before the slot: they will not be"
-            " delivered, unless they are appended again (docs/howto/recover-a-lost-slot.md)"
+            f"{counted(facts.replication.outbox_rows, 'row')} in outbox.outbox from before the slot: rows"
+            " committed while there was no slot will not be delivered, at most those after the newest event in"
+            f" {EVENTS} (all, if it is empty); append them again (docs/howto/recover-a-lost-slot.md)"
+        )
+    if facts.replication.slot is not None and _leaves_out_rows(facts):
+        yield (
+            f"rows committed while the publication {PUBLICATION_NAME} left them out will not be delivered, at most"
+            f" those after the newest event in {EVENTS}; append them again (docs/howto/recover-a-lost-slot.md)"
         )
     if _position_is_useless(facts):
         yield (
@@ -167,3 +199,10 @@ def _warnings(wants: Wanted, facts: Facts) -> Iterator[str]:
                 f"growing {EVENTS} moves keys to other partitions: events of one key that are in flight while it"
                 " grows may overtake each other"
             )
+
+
+def _leaves_out_rows(facts: Facts) -> bool:
+    """Whether rows were committed, or may have been, that Postgres passes to nobody."""
+    publication = facts.replication.publication
+    is_whole = publication is not None and not {*_publication_faults(facts)} - {ROOT_FAULT}
+    return not is_whole and bool(facts.replication.outbox_rows)

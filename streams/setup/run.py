@@ -12,13 +12,18 @@ from datetime import timedelta
 from typing import assert_never
 
 from connectors.kafka.admin import KafkaAdmin
+from connectors.kafka.errors import TopicUnreadable
 from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
 from connectors.kafka_connect.status import State
+from connectors.postgres.connection import connect as connect_postgres
+from connectors.postgres.endpoints import EndpointStore
+from connectors.postgres.publication import put_publication_right
 from connectors.postgres.replication import create_slot, read_replication
 from connectors.postgres.schema import migrate
 from streams.errors import SetupError
 from streams.settings import Settings
+from streams.setup.endpoints import stored_endpoints, untold_endpoints
 from streams.setup.facts import Wanted, gather, wanted
 from streams.setup.plan import Plan, make_plan
 from streams.setup.steps import (
@@ -26,10 +31,12 @@ from streams.setup.steps import (
     ChangeTopic,
     CreateConnector,
     CreateSlot,
+    FixPublication,
     Migrate,
     RestartConnector,
     ResumeConnector,
     Step,
+    TellEndpoints,
 )
 
 __all__ = ["run_setup"]
@@ -65,11 +72,11 @@ async def run_setup(
             )
         if dry_run:
             return plan
-        shell = _Shell(settings=settings, wants=wants, connect=connect)
+        shell = _Shell(settings=settings, wants=wants, connect=connect, limit=limit)
         for step in plan.steps:
             await shell.take(step)
             on_step(step)
-        await shell.wait_until_streaming(limit)
+        await shell.wait_until_streaming()
     return plan
 
 
@@ -80,6 +87,7 @@ class _Shell:
     settings: Settings
     wants: Wanted
     connect: ConnectClient
+    limit: timedelta
 
     @property
     def _database_url(self) -> str:
@@ -89,6 +97,10 @@ class _Shell:
         match step:
             case Migrate():
                 await asyncio.to_thread(migrate, self._database_url)
+            case FixPublication(name=name, faults=faults):
+                await asyncio.to_thread(
+                    put_publication_right, self._database_url, publication=name, faults=faults
+                )
             case CreateSlot(name=name):
                 await asyncio.to_thread(create_slot, self._database_url, slot=name)
             case ChangeTopic(change=change):
@@ -102,6 +114,8 @@ class _Shell:
                 await self.connect.restart_failed(name)
             case ResumeConnector(name=name):
                 await self.connect.resume(name)
+            case TellEndpoints():
+                await self._tell_endpoints()
             case _:
                 assert_never(step)
 
@@ -123,6 +137,32 @@ class _Shell:
         if forget_position:
             await self.connect.resume(name)
 
+    async def _tell_endpoints(self) -> None:
+        """Publish them when Debezium surely carries them, and wait until the workers' topic has them."""
+        await self.wait_until_streaming()
+        await asyncio.to_thread(self._tell_all)
+        try:
+            async with asyncio.timeout(self.limit.total_seconds()):
+                while True:
+                    if await asyncio.to_thread(self._all_told):
+                        return
+                    await asyncio.sleep(_LOOK_AGAIN_S)
+        except TimeoutError as error:
+            raise SetupError(
+                f"the endpoints were published again, and not all came to Kafka within"
+                f" {self.limit.total_seconds():g} s: see the log of Kafka Connect, and run setup again"
+            ) from error
+
+    def _tell_all(self) -> None:
+        with connect_postgres(self._database_url) as connection:
+            EndpointStore(connection).tell_all()
+
+    def _all_told(self) -> bool:
+        try:
+            return not untold_endpoints(self.settings, stored_endpoints(self.settings), has_topic=True)
+        except TopicUnreadable:
+            return False  # it was made a moment ago
+
     async def _until_stopped(self, name: str) -> None:
         """Wait until no task is left: only then does Connect let positions go."""
         try:
@@ -138,7 +178,7 @@ class _Shell:
                 " see the log of Kafka Connect, and run setup again"
             ) from error
 
-    async def wait_until_streaming(self, limit: timedelta) -> None:
+    async def wait_until_streaming(self) -> None:
         """Wait until the task runs and reads from the slot.
 
         Raises:
@@ -146,7 +186,7 @@ class _Shell:
         """
         last = "it has no status yet"
         try:
-            async with asyncio.timeout(limit.total_seconds()):
+            async with asyncio.timeout(self.limit.total_seconds()):
                 while True:
                     status = await self.connect.status(CONNECTOR_NAME)
                     if status is not None and status.failed:
@@ -160,7 +200,7 @@ class _Shell:
                     await asyncio.sleep(_LOOK_AGAIN_S)
         except TimeoutError as error:
             raise SetupError(
-                f"the connector {CONNECTOR_NAME} does not stream after {limit.total_seconds():g} s: {last}."
+                f"the connector {CONNECTOR_NAME} does not stream after {self.limit.total_seconds():g} s: {last}."
                 " See the log of Kafka Connect, and run setup again."
             ) from error
 

@@ -6,6 +6,7 @@ reads before and after, so they name things as those who operate them do.
 
 from dataclasses import dataclass
 
+from connectors.counted import counted
 from connectors.kafka.topics import TopicChange
 
 __all__ = [
@@ -13,10 +14,12 @@ __all__ = [
     "ChangeTopic",
     "CreateConnector",
     "CreateSlot",
+    "FixPublication",
     "Migrate",
     "RestartConnector",
     "ResumeConnector",
     "Step",
+    "TellEndpoints",
 ]
 
 
@@ -29,6 +32,18 @@ class Migrate:
     def __str__(self) -> str:
         """Say what it does."""
         return f"migrate Postgres: {', '.join(self.names)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixPublication:
+    """Make the publication, or let it pass on what it leaves out."""
+
+    name: str
+    faults: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Say what it does."""
+        return f"put publication {self.name} right: {', '.join(self.faults)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,12 +123,26 @@ class ResumeConnector:
         return f"resume connector {self.name}"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellEndpoints:
+    """Publish every endpoint again, because the workers' topic lacks some."""
+
+    missing: int
+    topic: str
+
+    def __str__(self) -> str:
+        """Say what it does."""
+        return f"publish all endpoints again: {self.topic} lacks {counted(self.missing, 'endpoint')}"
+
+
 Step = (
     Migrate
+    | FixPublication
     | CreateSlot
     | ChangeTopic
     | CreateConnector
     | ChangeConnector
     | RestartConnector
     | ResumeConnector
+    | TellEndpoints
 )

@@ -14,7 +14,7 @@ from connectors.kafka.topics import Topic
 from streams.settings import Settings
 from streams.topics import ATTEMPTS, DEAD_LETTER, ENDPOINTS, EVENTS, REDELIVERY, retry_topic
 
-__all__ = ["HEARTBEAT", "MAX_MESSAGE_BYTES", "wanted_topics"]
+__all__ = ["HEARTBEAT", "MAX_MESSAGE_BYTES", "partitions_setting", "wanted_topics"]
 
 # Debezium writes here while the outbox is idle; nothing reads it but `outbox doctor`, for the last one's
 # time.
@@ -41,6 +41,19 @@ def wanted_topics(settings: Settings) -> tuple[Topic, ...]:
         _topic(ENDPOINTS, 1, settings, {"cleanup.policy": "compact"}),
         _topic(HEARTBEAT, 1, settings, _deleted_after(_HEARTBEAT_KEPT)),
     )
+
+
+def partitions_setting(name: str) -> str | None:
+    """Name the setting that a topic's partition count comes from; None where it is fixed.
+
+    >>> partitions_setting("outbox.retry-1s"), partitions_setting("outbox.attempts")
+    ('OUTBOX_LANES', 'OUTBOX_PARTITIONS')
+    """
+    if name in {ENDPOINTS, HEARTBEAT}:
+        return None
+    if name in {EVENTS, REDELIVERY, ATTEMPTS, DEAD_LETTER}:
+        return "OUTBOX_PARTITIONS"
+    return "OUTBOX_LANES"
 
 
 def _topic(name: str, partitions: int, settings: Settings, cleanup: dict[str, str]) -> Topic:

@@ -4,8 +4,8 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
-from typing import Any, TypeVar
+from datetime import UTC, datetime, timedelta
+from typing import Any, LiteralString, TypeVar
 
 import psycopg
 import pytest
@@ -21,11 +21,17 @@ from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import connector_config
 from connectors.kafka_connect.errors import ConnectUnreachable
 from connectors.kafka_connect.status import State
+from connectors.postgres.endpoints import EndpointStore
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.secret import Secret
 from devstack.port import LOOPBACK
 from devstack.stack import EmbeddedStack
+from outbox.event_filter import EventFilter
 from streams.cli.setup import setup
+from streams.doctor import examine
 from streams.errors import SetupError
 from streams.settings import Settings
+from streams.setup.endpoints import untold_endpoints
 from streams.setup.topics import wanted_topics
 from tests.integration.connect.conftest import set_up
 from tests.support.doc_examples import examples
@@ -161,7 +167,7 @@ def test_a_slot_that_was_dropped_is_made_anew(
     plan, _ = set_up(ready)
 
     assert [type(step).__name__ for step in plan.steps] == ["CreateSlot", "ChangeConnector"]
-    assert "rows are in outbox.outbox from before the slot" in plan.warnings[0]
+    assert "in outbox.outbox from before the slot" in plan.warnings[0]
     append(database, "behind")
     records = events.wait_until(lambda records: any(r.key == b"behind" for r in records), what="row behind")
     assert [r.key for r in records] == [b"before", b"behind"]
@@ -209,13 +215,73 @@ def task_failed(settings: Settings) -> bool:
     return status is not None and any(task.state is State.FAILED for task in status.tasks)
 
 
+def test_a_lost_endpoints_topic_is_filled_again(ready: Settings, database: psycopg.Connection[Any]) -> None:
+    """Workers know endpoints from the topic alone; the doctor sees what it lacks, and setup publishes all again."""
+    store = EndpointStore(database)
+    store.add(an_endpoint("ep_lost1"))
+    store.add(an_endpoint("ep_lost2"))
+    stored = frozenset({"ep_lost1", "ep_lost2"})
+    eventually(
+        lambda: not untold_endpoints(ready, stored, has_topic=True), what="the endpoints to come to Kafka"
+    )
+    assert set_up(ready)[0].steps == ()
+    KafkaAdmin(ready.kafka_bootstrap_servers).delete(["outbox.endpoints"])
+    try:
+        found = {finding.check: finding for finding in asyncio.run(examine(ready))}
+        assert found["endpoints"].what == "outbox.endpoints lacks 2 of 2 endpoints"
+
+        plan, _ = set_up(ready)
+
+        assert [type(step).__name__ for step in plan.steps] == ["ChangeTopic", "TellEndpoints"]
+        assert untold_endpoints(ready, stored, has_topic=True) == frozenset()
+        assert set_up(ready)[0].steps == ()
+    finally:
+        for endpoint_id in stored:
+            store.remove(endpoint_id)
+
+
+def an_endpoint(endpoint_id: str) -> Endpoint:
+    return Endpoint(
+        id=endpoint_id,
+        url="https://shop.example/hooks",
+        event_types=(EventFilter("*"),),
+        secrets=(Secret.generate(),),
+        enabled=True,
+        description="",
+        created_at=datetime(2026, 1, 1, tzinfo=UTC),
+    )
+
+
+@pytest.mark.parametrize(
+    ("break_it", "step"),
+    [
+        ("alter publication outbox drop table outbox.outbox", "add table outbox.outbox"),
+        ("alter publication outbox set (publish = 'update')", "publish inserts"),
+    ],
+)
+def test_a_publication_that_leaves_rows_out_is_put_right(
+    ready: Settings,
+    database: psycopg.Connection[Any],
+    events: TopicTail,
+    break_it: LiteralString,
+    step: str,
+) -> None:
+    """The schema is migrated, so no migration would do it; rows committed afterwards arrive."""
+    database.execute(break_it)
+    plan, _ = set_up(ready)
+    assert [str(taken) for taken in plan.steps] == [f"put publication outbox right: {step}"]
+    append(database, "published")
+    events.wait_until(lambda records: any(r.key == b"published" for r in records), what="the row")
+    assert set_up(ready)[0].steps == ()
+
+
 def test_topics_grow_and_never_shrink(ready: Settings) -> None:
     plan, _ = set_up(ready.model_copy(update={"lanes": 3}))
     assert [str(step) for step in plan.steps] == [
         "grow topic outbox.retry-1s from 2 to 3 partitions",
         "grow topic outbox.retry-15m from 2 to 3 partitions",
     ]
-    with pytest.raises(SetupError, match=r"outbox\.retry-1s has 3 partitions and 2 are wanted"):
+    with pytest.raises(SetupError, match=r"OUTBOX_LANES is 2, and outbox\.retry-1s has 3 partitions"):
         set_up(ready)
     client = AdminClient({"bootstrap.servers": ready.kafka_bootstrap_servers})
     for future in client.delete_topics(["outbox.retry-1s", "outbox.retry-15m"]).values():

@@ -10,7 +10,7 @@ from connectors.kafka.topics import ExistingTopic
 from connectors.kafka_connect.status import ConnectorStatus, State
 from streams.doctor import Finding, Severity
 from streams.doctor.examine import check
-from streams.doctor.facts import ConnectFacts, DatabaseFacts, Facts, KafkaFacts, Unreachable
+from streams.doctor.facts import ConnectFacts, DatabaseFacts, EndpointFacts, Facts, KafkaFacts, Unreachable
 from streams.settings import Settings
 from streams.setup.facts import wanted
 from tests.unit.setup.environment import (
@@ -30,8 +30,11 @@ DATABASE = DatabaseFacts(
     pending=(), replication=REPLICATION, clock_ahead=timedelta(0), round_trip=timedelta(milliseconds=20)
 )
 KAFKA = KafkaFacts(cluster=CLUSTER, heartbeat_age=timedelta(seconds=4))
+ENDPOINTS = EndpointFacts(stored=frozenset({"ep_1", "ep_2"}), untold=frozenset())
 CONNECT = ConnectFacts(plugins=frozenset(), config=WANTS.connector, status=RUNNING, stored_lsn=950)
-WELL = Facts(settings=SETTINGS, wants=WANTS, database=DATABASE, kafka=KAFKA, connect=CONNECT)
+WELL = Facts(
+    settings=SETTINGS, wants=WANTS, database=DATABASE, kafka=KAFKA, connect=CONNECT, endpoints=ENDPOINTS
+)
 
 
 def bad(facts: Facts) -> list[Finding]:
@@ -89,7 +92,7 @@ def test_where_all_is_well_every_finding_is_ok() -> None:
         *("migrations", "wal-level", "publication", "slot", "slot-wal"),
         *("connector", "connector-config", "heartbeat", "position"),
         *("topics", "partitions", "retry-topics", "retention", "topic-config", "replication", "brokers"),
-        "clock",
+        *("endpoints", "clock"),
     }
 
 
@@ -97,7 +100,7 @@ ERRORS: list[tuple[str, Facts, str]] = [
     (
         "migrations",
         replace(WELL, database=replace(DATABASE, pending=("0009",))),
-        "1 migrations are pending: 0009",
+        "1 migration pending: 0009",
     ),
     ("wal-level", postgres(wal_level="replica"), "wal_level = replica"),
     ("publication", postgres(publication=None), "no publication"),
@@ -145,6 +148,13 @@ ERRORS: list[tuple[str, Facts, str]] = [
         "outbox.events has 6 partitions and outbox.redelivery 5",
     ),
     ("partitions", kafka(with_topic("outbox.retry-1s", partitions=5)), "outbox.retry-1s has 5 partitions"),
+    ("partitions", kafka(with_topic("outbox.attempts", partitions=9)), "outbox.attempts has 9 partitions"),
+    ("partitions", kafka(with_topic("outbox.endpoints", partitions=2)), "outbox.endpoints has 2 partitions"),
+    (
+        "endpoints",
+        replace(WELL, endpoints=replace(ENDPOINTS, untold=frozenset({"ep_2"}))),
+        "outbox.endpoints lacks 1 of 2 endpoints",
+    ),
     (
         "retention",
         kafka(with_topic("outbox.endpoints", config={"cleanup.policy": "delete"})),
@@ -174,7 +184,11 @@ WARNINGS: list[tuple[str, Facts, str]] = [
     ("connector-config", configured(max__batch__size="7"), "max.batch.size from unset to 7"),
     ("heartbeat", replace(WELL, kafka=replace(KAFKA, heartbeat_age=timedelta(seconds=41))), "41 s old"),
     ("heartbeat", replace(WELL, kafka=replace(KAFKA, heartbeat_age=None)), "never was a heartbeat"),
-    ("partitions", kafka(with_topic("outbox.attempts", partitions=9)), "has 9 partitions"),
+    (
+        "endpoints",
+        replace(WELL, endpoints=Unreachable(reason="permission denied")),
+        "not be compared: permission denied",
+    ),
     ("retry-topics", kafka(with_topic("outbox.retry-3s")), "outbox.retry-3s"),
     (
         "topic-config",
@@ -245,3 +259,37 @@ def test_no_password_is_in_a_finding() -> None:
     )
     assert "secret" not in str(check(facts))
     assert "secret" not in repr(facts)
+
+
+@pytest.mark.parametrize("state", [State.PAUSED, State.STOPPED])
+def test_a_connector_at_rest_is_resumed_by_setup_alone(state: State) -> None:
+    """The scheduler restarts what failed, and leaves alone what somebody stopped."""
+    (finding,) = bad(status(ConnectorStatus(name="outbox", state=state, tasks=())))
+    assert "Run outbox setup, which resumes it" in finding.do
+    assert "restarts what failed" not in finding.do
+    (finding,) = bad(status(failed("no route to host")))
+    assert "restarts what failed" in finding.do
+
+
+@pytest.mark.parametrize("partitions", [5, 8], ids=["too few", "too many"])
+def test_partition_counts_are_found_once_for_each_setting(partitions: int) -> None:
+    """All topics differ: two settings, two findings, each naming its own."""
+    fixed = {"outbox.endpoints", "__debezium-heartbeat.outbox"}
+    topics = {
+        name: topic if name in fixed else replace(topic, partitions=partitions)
+        for name, topic in CLUSTER.topics.items()
+    }
+    found = bad(kafka(replace(CLUSTER, topics=topics)))
+    assert [finding.what.split(", and ")[0] for finding in found] == [
+        "OUTBOX_PARTITIONS is 6",
+        "OUTBOX_LANES is 6",
+    ]
+    assert {finding.severity for finding in found} == {Severity.ERROR}
+
+
+def test_unequal_partitions_are_said_once() -> None:
+    """The setting must hold for the largest of its topics, which can't shrink."""
+    (finding,) = bad(kafka(with_topic("outbox.redelivery", partitions=9)))
+    assert finding.do == "Set OUTBOX_PARTITIONS to 9, in every process, and run outbox setup."
+    (finding,) = bad(kafka(with_topic("outbox.redelivery", partitions=5)))
+    assert finding.do == "Run outbox setup."

@@ -68,6 +68,7 @@ FACTS = Facts(
     config={**WANTS.connector, "name": "outbox"},
     stored_lsn=950,
     status=RUNNING,
+    untold=frozenset(),
 )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from connectors.kafka.admin import Cluster
 from connectors.kafka_connect.status import ConnectorStatus, State
+from connectors.postgres.replication import Publication
 from streams.setup.facts import Facts
 from streams.setup.plan import make_plan
 from streams.setup.steps import (
@@ -13,9 +14,11 @@ from streams.setup.steps import (
     ChangeTopic,
     CreateConnector,
     CreateSlot,
+    FixPublication,
     Migrate,
     RestartConnector,
     ResumeConnector,
+    TellEndpoints,
 )
 from tests.unit.setup.environment import CLUSTER, FACTS, REPLICATION, SLOT, WANTS, failed, with_topic
 
@@ -124,12 +127,71 @@ def test_what_setup_can_t_solve_is_a_problem_with_what_to_do(facts: Facts, part:
 
 
 def test_rows_from_before_the_slot_are_told_of() -> None:
-    """They are never sent, and nobody would find out otherwise."""
+    """Some may never be sent, and nobody would find out otherwise; that none is sent would be untrue."""
     plan = make_plan(WANTS, replace(FACTS, replication=replace(REPLICATION, slot=None, outbox_rows=7)))
-    assert plan.warnings[0].startswith("7 rows are in outbox.outbox from before the slot")
+    assert plan.warnings[0].startswith("7 rows in outbox.outbox from before the slot")
+    assert "at most those after the newest event in outbox.events" in plan.warnings[0]
 
 
 def test_growing_the_events_topic_warns_of_order() -> None:
     plan = make_plan(WANTS, replace(FACTS, cluster=with_topic("outbox.events", partitions=3)))
     assert [str(step) for step in plan.steps] == ["grow topic outbox.events from 3 to 6 partitions"]
     assert "overtake" in plan.warnings[0]
+
+
+def test_endpoints_that_the_workers_topic_lacks_are_published_again_last() -> None:
+    """A topic made anew is empty: workers would know nobody. Last, because Debezium has to carry it there."""
+    lost = {name: topic for name, topic in CLUSTER.topics.items() if name != "outbox.endpoints"}
+    facts = replace(
+        FACTS, cluster=replace(CLUSTER, topics=lost), untold=frozenset({"ep_1", "ep_2"}), config=None
+    )
+    steps = make_plan(WANTS, facts).steps
+    assert [type(step) for step in steps] == [ChangeTopic, CreateConnector, TellEndpoints]
+    assert str(steps[-1]) == "publish all endpoints again: outbox.endpoints lacks 2 endpoints"
+    (alone,) = make_plan(WANTS, replace(FACTS, untold=frozenset({"ep_1"}))).steps
+    assert str(alone) == "publish all endpoints again: outbox.endpoints lacks 1 endpoint"
+
+
+def test_a_publication_that_leaves_something_out_is_put_right() -> None:
+    """No migration is pending that would do it, and the rows meanwhile are told of."""
+    nothing = Publication(tables=frozenset(), inserts=False, via_partition_root=False)
+    plan = make_plan(
+        WANTS, replace(FACTS, replication=replace(REPLICATION, publication=nothing, outbox_rows=1))
+    )
+    (step,) = map(str, plan.steps)
+    assert step.startswith("put publication outbox right: add table outbox.outbox, publish inserts, publish")
+    assert "while the publication outbox left them out" in plan.warnings[0]
+    plan = make_plan(WANTS, replace(FACTS, replication=replace(REPLICATION, publication=None)))
+    assert plan.steps == (FixPublication(name="outbox", faults=("create it for table outbox.outbox",)),)
+
+
+def test_a_migration_that_makes_the_publication_is_not_forestalled() -> None:
+    assert [type(step) for step in make_plan(WANTS, replace(EMPTY, pending=("0002.x",))).steps][:2] == [
+        Migrate,
+        CreateSlot,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prefix", "setting"), [("outbox.retry-", "OUTBOX_LANES"), ("outbox.", "OUTBOX_PARTITIONS")]
+)
+def test_topics_that_can_t_shrink_name_their_setting_once(prefix: str, setting: str) -> None:
+    """Not one problem for each topic, and not a setting that has nothing to do with it."""
+    fixed = {"outbox.endpoints"}
+    grown = {
+        name: replace(topic, partitions=8)
+        if name.startswith(prefix) and name not in fixed and (len(prefix) > 7 or "retry" not in name)
+        else topic
+        for name, topic in CLUSTER.topics.items()
+    }
+    (problem,) = make_plan(WANTS, replace(FACTS, cluster=replace(CLUSTER, topics=grown))).problems
+    assert problem.startswith(f"{setting} is 6, and ")
+    assert problem.endswith(f"set {setting} to 8, in every process")
+
+
+def test_a_topic_of_fixed_size_blames_no_setting() -> None:
+    (problem,) = make_plan(
+        WANTS, replace(FACTS, cluster=with_topic("outbox.endpoints", partitions=2))
+    ).problems
+    assert "OUTBOX_" not in problem
+    assert "delete the topic" in problem
