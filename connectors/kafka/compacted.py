@@ -5,10 +5,10 @@ No consumer group and no commits: every reader reads everything, from the beginn
 
 import logging
 from collections.abc import Callable
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from connectors.kafka.errors import TopicUnreadable
 
@@ -19,6 +19,8 @@ _log = logging.getLogger("connectors.kafka.compacted")
 _TIMEOUT_S = 10.0
 _POLL_S = 0.05
 _BATCH = 1000
+#: What brokers answer while a partition has no leader yet, or another one than the client knows of.
+_BETWEEN_LEADERS = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
 
 
 class CompactedReader:
@@ -97,16 +99,24 @@ class CompactedReader:
             metadata = self._consumer.list_topics(self._topic, timeout=_TIMEOUT_S).topics[self._topic]
             if metadata.error is not None or not metadata.partitions:
                 raise TopicUnreadable(f"topic {self._topic} does not exist; run `outbox setup`")
-            return {number: self._watermarks(number)[1] for number in metadata.partitions}
+            return {number: self._end(number) for number in metadata.partitions}
         except KafkaException as error:
             raise TopicUnreadable(f"topic {self._topic} can't be read: {error.args[0].str()}") from error
 
-    def _watermarks(self, number: int) -> tuple[int, int]:
-        low, high = self._consumer.get_watermark_offsets(
-            TopicPartition(self._topic, number), timeout=_TIMEOUT_S
-        )
-        # A topic whose records were all removed has nothing to wait for.
-        return low, high if high > low else 0
+    def _end(self, number: int) -> int:
+        deadline_s = monotonic() + _TIMEOUT_S
+        while True:
+            try:
+                low, high = self._consumer.get_watermark_offsets(
+                    TopicPartition(self._topic, number), timeout=_TIMEOUT_S
+                )
+            except KafkaException as error:
+                if error.args[0].code() not in _BETWEEN_LEADERS or monotonic() > deadline_s:
+                    raise
+                sleep(_POLL_S)
+            else:
+                # A topic whose records were all removed has nothing to wait for.
+                return high if high > low else 0
 
     def _positions(self, numbers: set[int]) -> list[Any]:
         return self._consumer.position([TopicPartition(self._topic, number) for number in numbers])
