@@ -7,6 +7,7 @@ import pytest
 from connectors.kafka.admin import Cluster
 from connectors.kafka_connect.status import ConnectorStatus, State
 from connectors.postgres.replication import Publication
+from streams.cli.setup import _summary
 from streams.setup.facts import Facts
 from streams.setup.plan import make_plan
 from streams.setup.steps import (
@@ -195,3 +196,12 @@ def test_a_topic_of_fixed_size_blames_no_setting() -> None:
     ).problems
     assert "OUTBOX_" not in problem
     assert "delete the topic" in problem
+
+
+def test_one_change_is_no_changes() -> None:
+    """The last line that a person reads, and the line of a topic with one partition."""
+    one = make_plan(WANTS, replace(FACTS, untold=frozenset({"ep_1"})))
+    assert _summary(one, dry_run=False) == "1 change made; Debezium streams"
+    assert _summary(one, dry_run=True) == "1 change planned, nothing changed"
+    texts = [str(step) for step in make_plan(WANTS, EMPTY).steps]
+    assert any("create topic outbox.endpoints: 1 partition, " in text for text in texts)
