@@ -151,9 +151,7 @@ def _interrupt_explained(stack: "EmbeddedStack") -> Iterator[None]:
         ignore_interrupts()
         running = [service.name for service in _statuses(stack) if service.state == "running"]
         if running:
-            said = (
-                f"left running: {', '.join(running)}. `outbox dev down` stops them, `outbox dev up` goes on."
-            )
+            said = f"left running: {', '.join(running)}. `outbox dev down` stops them, the same command again goes on."
         else:
             said = "all that was started is stopped again."
         Console(stderr=True).print(f"Interrupted; {said}", markup=False, highlight=False, soft_wrap=True)

@@ -58,6 +58,25 @@ def test_a_start_that_was_killed_is_started_again(tmp_path: Path) -> None:
     assert processes_of(tmp_path) == []
 
 
+def test_an_up_that_is_interrupted_stops_what_it_started_and_says_so(tmp_path: Path) -> None:
+    """Ctrl-C, and again while it stops: one line and a code of its own, no traceback, and no process is left."""
+    command = [sys.executable, "-m", "streams.cli", "dev", "up", "--state-dir", str(tmp_path)]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as up:
+        assert up.stdout is not None
+        assert up.stderr is not None
+        assert any(line.startswith("kafka: starting") for line in up.stdout)
+        up.send_signal(signal.SIGINT)
+        up.send_signal(signal.SIGINT)
+        errors = up.stderr.read()
+    try:
+        assert (up.returncode, errors) == (130, "Interrupted; all that was started is stopped again.\n")
+        assert processes_of(tmp_path) == []
+    finally:
+        EmbeddedStack(tmp_path, lifetime=Lifetime.DETACHED).remove()
+
+
 def test_a_temporary_stack_goes_with_the_process_that_started_it(tmp_path: Path) -> None:
     """A killed demo or test run leaves no process and no folder."""
     state_dir = tmp_path / "temporary"
