@@ -1,10 +1,19 @@
 """What must not be broken off is not, and the interrupt is not lost either."""
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
 from devstack.interrupts import uninterrupted
+
+
+@pytest.fixture(autouse=True)
+def _interruptible() -> Iterator[None]:
+    """As in a terminal: a run in a shell's background is born with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_interrupts_take_effect_after_the_block_as_one() -> None:
