@@ -149,7 +149,12 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
     _committing: asyncio.Future[None] | None = None
 
     def _new_consumer_thread(self) -> _SettledThread:
-        return _SettledThread(self, loop=self.loop, beacon=self.beacon)
+        # asyncio's own loop, not uvloop's: there a write to a connection that was just lost raises
+        # RuntimeError, which aiokafka doesn't expect, and a broker that restarts would end the worker.
+        own_loop = asyncio.SelectorEventLoop()
+        thread = _SettledThread(self, loop=self.loop, beacon=self.beacon, thread_loop=own_loop)
+        thread._close_thread_loop_on_stop = True  # noqa: SLF001 - mode closes only a loop that it made itself
+        return thread
 
     async def on_partitions_revoked(self, revoked: set[Any]) -> None:
         """A rebalance begins: Faust stops the flow and calls `wait_empty`; then nothing is ours any more."""
