@@ -105,6 +105,8 @@ async def _stop_app(app: Any, *, limit_s: float) -> None:
         await asyncio.wait_for(app.stop(), timeout=limit_s)
     except TimeoutError:
         _log.error("stop_cut_short", limit_s=limit_s)
+    except Exception:  # noqa: BLE001 - Faust's stop after a crash may raise anything; the rest must be closed
+        _log.exception("stop_failed")
 
 
 async def _until(stop: asyncio.Event, failed: "asyncio.Future[None]", app: Any) -> None:

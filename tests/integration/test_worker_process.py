@@ -70,6 +70,14 @@ def test_a_stop_while_it_starts_is_a_stop(pipeline: Pipeline) -> None:
     assert worker.wait_for_end() == 0
 
 
+def test_a_worker_that_can_not_go_on_ends(pipeline: Pipeline) -> None:
+    """CASES 25, 32: it doesn't live on and consume nothing. It says so, and ends with 1, to be started again."""
+    worker = pipeline.start("worker", handlers="tests.support.crashing_consumer")
+    worker.wait_for("worker_started")
+    assert worker.wait_for_end() == 1
+    assert "Faust stopped by itself" in worker.text
+
+
 def test_run_starts_and_stops_both(pipeline: Pipeline) -> None:
     """`outbox run`: one command delivers and retries, and its SIGTERM is a clean stop of both processes."""
     mailbox = pipeline.mailbox(attempt_by_attempt(respond(500), respond(204)))
