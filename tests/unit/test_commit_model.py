@@ -256,4 +256,4 @@ class CommitMachine(RuleBasedStateMachine):
 
 
 TestCommitMachine = CommitMachine.TestCase
-TestCommitMachine.settings = settings(max_examples=60, stateful_step_count=40)
+TestCommitMachine.settings = settings(max_examples=300, stateful_step_count=40)
