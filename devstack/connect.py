@@ -23,7 +23,7 @@ class Connect(Service):
     """The worker. What it has to do (connectors and their offsets) is kept in Kafka, nothing of it here."""
 
     name: ClassVar[ServiceName] = "connect"
-    listeners: ClassVar[tuple[str, ...]] = ("connect",)
+    listeners: tuple[str, ...] = ("connect",)
 
     def __init__(
         self,

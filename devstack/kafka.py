@@ -1,6 +1,9 @@
 """The stack's Kafka: one KRaft node, broker and controller in one process, on loopback.
 
 Its data survives a change of ports: addresses are configuration here, not data.
+
+A second listener may be added for clients that come through a proxy. A client connects to what the broker advertises,
+not to where it first asked, so the broker has to know the proxy's address. It tells it only to those who come that way.
 """
 
 import secrets
@@ -23,25 +26,40 @@ from devstack.state import StateFile
 __all__ = ["Kafka"]
 
 _CONFIGURATION = "server.properties"
+_PROXIED = "kafka_proxied"
 
 
 class Kafka(Service):
-    """The broker. `jars` is its class path."""
+    """The broker. `jars` is its class path, `via` the host and port of a proxy in front of its second listener."""
 
     name: ClassVar[ServiceName] = "kafka"
-    listeners: ClassVar[tuple[str, ...]] = ("kafka", "kafka_controller")
+    listeners: tuple[str, ...] = ("kafka", "kafka_controller")
 
     def __init__(
-        self, *, state: StateFile, rng: Random, jars: Sequence[Path], java_options: Sequence[str]
+        self,
+        *,
+        state: StateFile,
+        rng: Random,
+        jars: Sequence[Path],
+        java_options: Sequence[str],
+        via: tuple[str, int] | None = None,
     ) -> None:
         super().__init__(state=state, rng=rng)
         self._jars = jars
         self._java_options = java_options
+        self._via = via
+        if via is not None:
+            self.listeners = (*self.listeners, _PROXIED)
 
     @property
     def bootstrap_servers(self) -> str:
         """How clients connect."""
         return f"{LOOPBACK}:{self.port}"
+
+    @property
+    def proxied_port(self) -> int:
+        """The loopback port that the proxy connects to; 0 before the first start, or where there is no proxy."""
+        return self.state.read().ports.get(_PROXIED, 0) if self._via is not None else 0
 
     def prepare(self) -> None:
         """Format the data folder if there is none, as Kafka's own tool does it.
@@ -76,12 +94,16 @@ class Kafka(Service):
         ports = self.state.read().ports
         broker = f"PLAINTEXT://{LOOPBACK}:{ports['kafka']}"
         controller = f"{LOOPBACK}:{ports['kafka_controller']}"
+        listeners, advertised = [broker, f"CONTROLLER://{controller}"], [broker]
+        if self._via is not None:
+            listeners.append(f"PROXIED://{LOOPBACK}:{ports[_PROXIED]}")
+            advertised.append("PROXIED://{}:{}".format(*self._via))
         write_configuration(
             self.folder / _CONFIGURATION,
             template="kafka.properties",
             added={
-                "listeners": f"{broker},CONTROLLER://{controller}",
-                "advertised.listeners": broker,
+                "listeners": ",".join(listeners),
+                "advertised.listeners": ",".join(advertised),
                 "controller.quorum.voters": f"1@{controller}",
                 # Relative to the folder it runs in: a comma in a path would make two of it.
                 "log.dirs": data,

@@ -47,7 +47,7 @@ class Postgres(Service):
     """The database server. A killed one recovers from its WAL at the next start."""
 
     name: ClassVar[ServiceName] = "postgres"
-    listeners: ClassVar[tuple[str, ...]] = ("postgres",)
+    listeners: tuple[str, ...] = ("postgres",)
     stop_signal: ClassVar[signal.Signals] = (
         signal.SIGINT
     )  # "fast": SIGTERM would wait for every client to leave

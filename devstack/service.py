@@ -31,7 +31,7 @@ class Service(ABC):
     """A service in one state folder. Several objects, also in several processes, may stand for the same one."""
 
     name: ClassVar[ServiceName]
-    listeners: ClassVar[tuple[str, ...]]
+    listeners: tuple[str, ...]
     """The names of its ports; the first is the one that clients use."""
     stop_signal: ClassVar[signal.Signals] = signal.SIGTERM
     ready_within: ClassVar[timedelta] = timedelta(seconds=120)

@@ -79,7 +79,11 @@ class Lifetime(Enum):
 
 
 class EmbeddedStack:
-    """The stack as child processes, with all that they keep in one state folder."""
+    """The stack as child processes, with all that they keep in one state folder.
+
+    `kafka_via` is the host and port where a proxy will listen. Kafka then has a second listener, for the proxy to
+    connect to (`kafka.proxied_port`), and sends those who come by it back to that host and port.
+    """
 
     def __init__(
         self,
@@ -88,6 +92,7 @@ class EmbeddedStack:
         lifetime: Lifetime = Lifetime.PROCESS,
         jar_cache: Path | None = None,
         java_options: Sequence[str] = JAVA_OPTIONS,
+        kafka_via: tuple[str, int] | None = None,
     ) -> None:
         self.state_dir = state_dir.expanduser().resolve()
         self._lifetime = lifetime
@@ -97,7 +102,7 @@ class EmbeddedStack:
         rng = random.SystemRandom()
         jars = [self._jar_cache / jar.coordinate.path for jar in self._locked]
         self.postgres = Postgres(state=self._state, rng=rng)
-        self.kafka = Kafka(state=self._state, rng=rng, jars=jars, java_options=java_options)
+        self.kafka = Kafka(state=self._state, rng=rng, jars=jars, java_options=java_options, via=kafka_via)
         self.connect = Connect(
             state=self._state,
             rng=rng,
@@ -223,9 +228,12 @@ class EmbeddedStack:
 
 
 @contextmanager
-def temporary_stack(on_progress: ProgressListener = silent) -> Iterator[EmbeddedStack]:
+def temporary_stack(
+    on_progress: ProgressListener = silent, *, kafka_via: tuple[str, int] | None = None
+) -> Iterator[EmbeddedStack]:
     """A started stack in a folder of its own, all of which goes away after the block, or when this process dies."""
-    stack = EmbeddedStack(Path(tempfile.mkdtemp(prefix="outbox-")), lifetime=Lifetime.TEMPORARY)
+    folder = Path(tempfile.mkdtemp(prefix="outbox-"))
+    stack = EmbeddedStack(folder, lifetime=Lifetime.TEMPORARY, kafka_via=kafka_via)
     try:
         stack.start(on_progress)
         yield stack
