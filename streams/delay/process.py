@@ -24,7 +24,7 @@ async def run_scheduler(settings: Settings, *, stop: asyncio.Event) -> None:
         tiers=RetryTiers(settings.tiers, lanes=settings.lanes),
         session_timeout_s=settings.session_timeout_s,
         commit_interval_s=timedelta(milliseconds=settings.commit_interval_ms).total_seconds(),
-        clock=SystemSurroundings(),
+        clock=SystemSurroundings(longest_tier=settings.tiers[-1]),
     )
     moving = asyncio.get_running_loop().run_in_executor(None, scheduler.run, stop.is_set)
     watching = asyncio.ensure_future(_watch(settings.connect_url, stop)) if settings.connect_url else None

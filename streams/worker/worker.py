@@ -55,7 +55,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     """
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
-    around = SystemSurroundings()
+    around = SystemSurroundings(longest_tier=settings.tiers[-1])
 
     def fail(error: Exception) -> None:
         if not failed.done():

@@ -33,16 +33,25 @@ Line = Mapping[str, Any]
 
 
 class Child:
-    """`outbox <arguments>` as a child process. Its log goes to `log`, and to `lines` as it is written."""
+    """`outbox <arguments>` as a child process. Its log goes to `log`, and to `lines` as it is written.
 
-    def __init__(self, *arguments: str, environment: Mapping[str, str], log: Path) -> None:
+    `module` is what runs it, as after `python -m`, with arguments of its own.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        environment: Mapping[str, str],
+        log: Path,
+        module: Sequence[str] = ("streams.cli",),
+    ) -> None:
         self.name = log.stem
         self.log = log
         self._lines: list[Line] = []
         self._ended = False
         self._changed = threading.Condition()
         self._process = subprocess.Popen(  # noqa: S603 - our own command
-            [sys.executable, "-c", _LAUNCH, "-m", "streams.cli", *arguments],
+            [sys.executable, "-c", _LAUNCH, "-m", *module, *arguments],
             cwd=_ROOT,
             env={**_own_environment(), "OUTBOX_LOG_FORMAT": "json", **environment},
             stdin=subprocess.DEVNULL,
