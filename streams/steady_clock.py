@@ -29,7 +29,7 @@ _CHECK_EVERY_NS: Final = 100 * _NS_PER_MS
 #: How far off the rate may be to follow a small difference, in nanoseconds a millisecond.
 _SLEW_NS_PER_MS: Final = 50
 #: The two clocks can't be read at once. A pair between whose readings this process stood still says nothing.
-_SHARP_NS: Final = _NS_PER_MS
+_SHARP_NS: Final = 200_000
 _TRIES: Final = 3
 _TRIES_AT_START: Final = 100
 
