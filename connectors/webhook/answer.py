@@ -57,7 +57,7 @@ class Responded:
     """The head of a response was read to its end; that is what decides, whatever became of the body.
 
     Attributes:
-        status: the status code, 100 to 999.
+        status: the status code as it came: three digits, so 0 to 999, of which HTTP knows 100 to 599.
         retry_after: the Retry-After header as it came, cut.
         location: the Location header as it came, cut.
         excerpt: the first bytes of the decoded body (1 KB at most); for whoever looks at the attempt.

@@ -28,6 +28,8 @@ MAX_SECRETS: Final = 8
 """More signatures than this in one header would only serve a mistake; a rotation needs two."""
 
 _ID: Final = re.compile(r"ep_[A-Za-z0-9_-]{1,64}")
+_ID_RULE: Final = "an endpoint's id is ep_ and up to 64 letters, digits, _ or -"
+_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +51,7 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
-            raise EndpointInvalidError("an endpoint's id is ep_ and up to 64 letters, digits, _ or -")
+            raise EndpointInvalidError(_ID_RULE)
         try:
             object.__setattr__(self, "target", WebhookUrl.parse(self.url))
         except UrlInvalidError as error:
@@ -61,6 +63,10 @@ class Endpoint:
         if not 1 <= len(self.secrets) <= MAX_SECRETS:
             raise EndpointInvalidError(
                 f"endpoint {self.id}: {len(self.secrets)} secrets; an endpoint has 1 to {MAX_SECRETS}"
+            )
+        if _NO_TEXT.search(self.description):
+            raise EndpointInvalidError(
+                f"endpoint {self.id}: description holds a NUL or half of a surrogate pair, which can't be stored"
             )
         if self.created_at.tzinfo is None:
             raise EndpointInvalidError(f"endpoint {self.id}: created_at has no time zone")
@@ -99,6 +105,9 @@ class Endpoint:
         if not isinstance(record, dict):
             raise EndpointInvalidError("an endpoint record is not a JSON object")
         endpoint_id = _text(record, "id", "(without an id)")
+        if not _ID.fullmatch(endpoint_id):
+            # Before it names the endpoint in a message: what is no id may be anything, of any length.
+            raise EndpointInvalidError(_ID_RULE)
         try:
             secrets = tuple(Secret.parse(text) for text in _texts(record, "secrets", endpoint_id))
             event_types = tuple(

@@ -115,7 +115,9 @@ class ResponseReader:
             self.is_reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the few headers that count, and of one that is repeated the first."""
+        """Keep the few headers that count, and of one that is repeated the first; of trailers none."""
+        if self._has_head:
+            return  # RFC 9110, 6.5.1: a trailer is no header, and whoever sent the head may not have seen it
         match name.lower():
             case b"content-length" | b"transfer-encoding":
                 self._is_framed = True

@@ -24,7 +24,8 @@ def sign(*, message_id: str, timestamp_s: int, body: bytes, secrets: Iterable[Se
     can verify. `timestamp_s` is the time of this attempt in whole Unix seconds, not that of the event.
 
     Raises:
-        RequestInvalidError: the id holds a full stop, so that two different messages could be signed alike.
+        RequestInvalidError: the id holds a full stop, so that two different messages could be signed alike; or it
+            is no Unicode text.
 
     The vector of the reference libraries:
 
@@ -38,7 +39,12 @@ def sign(*, message_id: str, timestamp_s: int, body: bytes, secrets: Iterable[Se
     """
     if "." in message_id:
         raise RequestInvalidError("a webhook id may not hold a full stop: it separates what is signed")
-    signed = b"%b.%d.%b" % (message_id.encode(), timestamp_s, body)
+    try:
+        signed = b"%b.%d.%b" % (message_id.encode(), timestamp_s, body)
+    except UnicodeEncodeError:
+        raise RequestInvalidError(
+            "a webhook id is Unicode text; this one holds half of a surrogate pair"
+        ) from None
     return " ".join(
         "v1," + base64.b64encode(hmac.digest(secret.key, signed, "sha256")).decode("ascii")
         for secret in secrets

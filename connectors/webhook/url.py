@@ -26,6 +26,8 @@ _MAX_HOST_CHARS: Final = 253
 # Underscores are not allowed in host names but are in use, in names of containers above all.
 _LABEL: Final = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _NUMBER_LABEL: Final = re.compile(r"[0-9]+|0x[0-9a-f]*")
+#: A host in brackets, and a port. `urlsplit` drops without a word what stands before or after the brackets.
+_BRACKETED: Final = re.compile(r"\[[^\[\]]*\](?::[^\[\]]*)?")
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\\]")
 # RFC 3986: unreserved, sub-delims, ":", "@", "/" and "?" stand as they are, and so does an escape that is
 # one.
@@ -123,7 +125,9 @@ def _host(parts: SplitResult) -> str:
     host = parts.hostname
     if not host:
         raise UrlInvalidError("a webhook URL needs a host")
-    if "[" in parts.netloc:
+    if "[" in parts.netloc or "]" in parts.netloc:
+        if not _BRACKETED.fullmatch(parts.netloc):
+            raise UrlInvalidError("a host in brackets has nothing beside it but a port")
         return _ipv6(host)
     host = _ascii(host)
     labels = host.split(".")

@@ -156,6 +156,8 @@ def _shown_location(location: str) -> str:
     except ValueError:
         return ""
     host = parts.netloc.rpartition("@")[2]
+    if not host and not parts.path.startswith("/"):
+        return ""  # `user:password@host` without a scheme would be read as a path
     shown = f"{parts.scheme}://{host}{parts.path}" if host else parts.path
     return _UNSAFE.sub("?", shown)[:_MAX_LOCATION_CHARS]
 

@@ -1,5 +1,6 @@
 """The endpoint record and its JSON."""
 
+from dataclasses import replace
 from datetime import UTC, timedelta, timezone
 
 import orjson
@@ -53,6 +54,8 @@ def test_a_field_of_a_later_version_is_left_out() -> None:
         ({"id": None}, "id is missing"),
         ({"id": "1"}, "id is ep_"),
         ({"id": "ep_\r\n"}, "id is ep_"),
+        ({"id": "hunter2" * 100_000, "url": 3}, "^an endpoint's id is ep_"),
+        ({"description": "\0"}, "ep_1: description holds a NUL"),
         ({"url": 3}, "ep_1: url is missing"),
         ({"url": "gopher://receiver.example"}, "ep_1: url: .*https"),
         ({"event_types": "order.*"}, "ep_1: event_types is missing or not a list"),
@@ -105,6 +108,12 @@ def test_an_endpoint_shows_neither_secret_nor_token() -> None:
     assert "hunter2" not in shown
     assert SECRET.reveal() not in shown
     assert "https" in shown or "receiver.example" in shown
+
+
+def test_a_description_that_is_no_text_is_refused() -> None:
+    """Bytes of a terminal that are no UTF-8 come as half characters: an endpoint that exists can be written."""
+    with pytest.raises(EndpointInvalidError, match="half of a surrogate pair"):
+        replace(endpoint(), description="\udcff")
 
 
 def test_an_endpoint_without_a_time_zone_is_refused() -> None:

@@ -33,7 +33,6 @@ def test_the_beginning_is_kept_however_it_was_encoded_and_cut(
 ) -> None:
     """Decoded in any pieces, exactly the first bytes up to the limit stay, and it is known whether that is all."""
     sent = ENCODERS[encoding](body)
-    piece_bytes = max(piece_bytes, 4) if encoding == "deflate, raw" else piece_bytes
     excerpt = Excerpt(encoding=encoding.partition(",")[0], limit_bytes=limit_bytes)
 
     for at in range(0, len(sent), piece_bytes):

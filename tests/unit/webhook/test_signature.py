@@ -55,6 +55,12 @@ def test_a_verifier_refuses_another_secret_and_another_body() -> None:
         Webhook(secret.reveal()).verify(b"{ }", headers)
 
 
+def test_an_id_that_is_no_text_is_refused() -> None:
+    """Half of a surrogate pair has no bytes to sign; the error is this package's."""
+    with pytest.raises(RequestInvalidError, match="Unicode"):
+        sign(message_id="\ud800", timestamp_s=2, body=b"", secrets=[Secret.generate()])
+
+
 def test_an_id_with_a_full_stop_is_refused() -> None:
     """`a.1` at time 2 and `a` at time 1 with a body that begins with `2.` would be signed alike."""
     with pytest.raises(RequestInvalidError, match="full stop"):
