@@ -35,12 +35,15 @@ Headers = list[tuple[str, bytes]]
 ERROR_MAX_BYTES = 1024
 #: Kafka's own bound: partitions are numbered with 32 bits.
 _PARTITION_MAX = 2**31 - 1
+#: No delivery gets there, and one more can still be written: a count that grew out of its header could not be
+#: read at the next hop.
+_COUNT_MAX = 10**9
 
 
 def header_map(headers: Iterable[tuple[str, bytes | str | None]] | None) -> dict[str, bytes]:
     """The headers by name; the last of a repeated name counts, a null value reads as absent."""
     return {
-        name: value if isinstance(value, bytes) else value.encode()
+        name: value if isinstance(value, bytes) else value.encode(errors="replace")
         for name, value in headers or ()
         if value is not None
     }
@@ -169,6 +172,8 @@ def _count(headers: dict[str, bytes], name: str, *, least: int) -> int:
     number = read_int(headers, name)
     if number is None or number < least:
         raise RecordMalformed(f"header {name} is missing or below {least}")
+    if number > _COUNT_MAX:
+        raise RecordMalformed(f"header {name} is above {_COUNT_MAX}, which no delivery gets to")
     return number
 
 

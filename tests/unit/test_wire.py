@@ -243,6 +243,8 @@ def test_what_a_malformed_record_says_holds_no_payload() -> None:
         ("outbox-attempt", b"0", "below 1"),
         ("outbox-attempt", b"1_0", "not a whole number"),
         ("outbox-deferrals", b"-1", "not a whole number"),
+        ("outbox-deferrals", b"9" * 18, "above 1000000000"),
+        ("outbox-attempt", b"9" * 18, "above 1000000000"),
         ("outbox-origin", b"outbox.events", "outbox-origin"),
         ("outbox-origin", b"outbox.events/-1/5", "outbox-origin"),
         ("outbox-origin", "outbox.events/\u0661/5".encode(), "outbox-origin"),
