@@ -20,6 +20,7 @@ __all__ = ["Contradiction", "contradictions"]
 # A killed worker's deliveries are taken over within this: the session runs out, then the others drain and
 # rejoin.
 TAKEOVER_LIMIT = timedelta(seconds=15)
+_MS = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +79,14 @@ def _endpoint(fields: Fields) -> Iterator[Contradiction]:
                 fields=(part, "endpoint_timeout_s"),
                 rule="a part of an attempt must not have more time than the whole",
             )
-    if sum(fields.endpoint_schedule, timedelta(0)) > timedelta(hours=fields.endpoint_max_age_hours):
-        total = format_duration(sum(fields.endpoint_schedule, timedelta(0)))
+    # In milliseconds: the longest waits that can be written add up to more than a timedelta holds.
+    total_ms = sum(wait // _MS for wait in fields.endpoint_schedule)
+    if total_ms > timedelta(hours=fields.endpoint_max_age_hours) // _MS:
+        total = (
+            format_duration(total_ms * _MS)
+            if total_ms <= timedelta.max // _MS
+            else "longer than any calendar"
+        )
         yield Contradiction(
             fields=("endpoint_schedule", "endpoint_max_age_hours"),
             rule=f"the schedule's waits ({total} in all) must add up to less than the greatest age",

@@ -33,6 +33,9 @@ _SERVICE_LINK = re.compile(
     r"_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_\d+_(TCP|UDP|SCTP)(_[A-Z]+)?)?$"
 )
 
+#: No setting's name is half as long.
+_NAME_CHARS = 80
+
 
 def load_settings(needs: Collection[str] = ()) -> Settings:
     """Read the settings; `needs` are the fields that this process can't do without.
@@ -67,7 +70,10 @@ def _read_file() -> Mapping[str, Any]:
         return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise SettingsError([f"{CONFIG_VARIABLE} = {path}: can't be read ({error.strerror})"]) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise SettingsError([f"{CONFIG_VARIABLE} = {path}: not a TOML file (nested too deeply)"]) from error
+    except ValueError as error:
+        # TOMLDecodeError, UnicodeDecodeError, and what `int` says of a number with thousands of digits.
         raise SettingsError([f"{CONFIG_VARIABLE} = {path}: not a TOML file ({error})"]) from error
 
 
@@ -102,12 +108,19 @@ def _unknown(environment: Iterable[str], file_values: Iterable[str]) -> Iterable
     for name in sorted(environment):
         other = name == CONFIG_VARIABLE or name.startswith(_OTHERS_PREFIXES) or _SERVICE_LINK.search(name)
         if name.startswith(PREFIX) and not other and name not in known:
-            yield f"{name} is no setting{_nearest(name, known)}"
+            yield f"{_cut(name)} is no setting{_nearest(name, known)}"
     for key in file_values:
         if key not in Fields.model_fields:
-            yield f"{key} in the file is no setting{_nearest(key, Fields.model_fields)}"
+            yield f"{_cut(key)} in the file is no setting{_nearest(key, Fields.model_fields)}"
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _NAME_CHARS else f"{name[:_NAME_CHARS]}…"
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
+    # Nothing is near to a name of any length, and to find that out would take long.
+    if len(name) > _NAME_CHARS:
+        return ""
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]}?" if close else ""

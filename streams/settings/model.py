@@ -47,4 +47,4 @@ class Settings(Fields):
 
     def describe(self) -> dict[str, str]:
         """Every setting as text for a log line: secrets as "set" or "unset", credentials hidden."""
-        return {name: value_text(name, getattr(self, name)) for name in type(self).model_fields}
+        return {name: value_text(getattr(self, name)) for name in type(self).model_fields}

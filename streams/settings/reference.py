@@ -31,7 +31,7 @@ def settings_page() -> str:
 def _row(name: str, field: Any) -> str:
     extra = field.json_schema_extra
     accepted = f" Accepts {extra['accepted']}." if extra["accepted"] else ""
-    default = value_text(name, field.default)
+    default = value_text(field.default)
     cells = (
         f"`{variable(name)}`",
         f"`{default}`" if default else "",

@@ -21,10 +21,12 @@ from streams.settings.fields import Fields, variable
 
 __all__ = ["accepted_text", "contradiction_text", "raw_text", "value_text"]
 
-_CREDENTIALS = re.compile(r"//.*@")
+# To the last "@", over line ends too, with or without a scheme before it.
+_CREDENTIALS = re.compile(r"\A([^@]*?//)?.*@", re.DOTALL)
+_SHOWN_CHARS = 200
 
 
-def value_text(name: str, value: Any) -> str:
+def value_text(value: Any) -> str:
     """Show a setting's valid value."""
     if isinstance(value, SecretStr):
         return "set" if value.get_secret_value() else "unset"
@@ -32,15 +34,20 @@ def value_text(name: str, value: Any) -> str:
         return ",".join(format_duration(v) if isinstance(v, timedelta) else str(v) for v in value) or "none"
     if isinstance(value, float):
         return f"{value:g}"
-    return raw_text(name, value) if value != "" else "unset"
+    return _without_credentials(value) if value != "" else "unset"
 
 
 def raw_text(name: str, value: Any) -> str:
-    """Show what somebody wrote for a setting, right or wrong."""
+    """Show what somebody wrote for a setting, right or wrong, up to a length."""
     field = Fields.model_fields.get(name)
     if field is not None and field.annotation is SecretStr:
         return "(hidden)"
-    return _CREDENTIALS.sub("//***@", str(value))
+    shown = _without_credentials(value)
+    return shown if len(shown) <= _SHOWN_CHARS else f"{shown[:_SHOWN_CHARS]}… ({len(shown)} characters)"
+
+
+def _without_credentials(value: Any) -> str:
+    return _CREDENTIALS.sub(r"\1***@", str(value))
 
 
 def accepted_text(name: str) -> str:
@@ -59,7 +66,7 @@ def accepted_text(name: str) -> str:
 
 def contradiction_text(fields: Fields, contradiction: Contradiction) -> str:
     """One line: the settings with their values, and the rule between them."""
-    given = ", ".join(f"{variable(n)} = {value_text(n, getattr(fields, n))}" for n in contradiction.fields)
+    given = ", ".join(f"{variable(n)} = {value_text(getattr(fields, n))}" for n in contradiction.fields)
     return f"{given}: {contradiction.rule}"
 
 

@@ -55,8 +55,12 @@ def http_url(value: str) -> str:
     """Check an http or https address and drop the slash at its end; an empty text means unset."""
     if not value:
         return value
+    # A line end from a file, say: `urlsplit` drops it without a word, and the request would fail on it later.
+    if not value.isprintable() or " " in value:
+        raise ValueError("white space, or a character that can't be printed")
     parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    # Reading the port is what checks it.
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
         raise ValueError("not an http address")
     return value.rstrip("/")
 

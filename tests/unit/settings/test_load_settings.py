@@ -86,6 +86,7 @@ def test_every_setting_says_who_sets_it(name: str) -> None:
         ({"ENDPOINT_FIRST_BYTE_TIMEOUT_S": "16"}, "more time than the whole"),
         ({"ENDPOINT_SCHEDULE": "24h,24h,24h,25h"}, "(97h in all)"),
         ({"ENDPOINT_SCHEDULE": "0s,5s"}, "longer than 0s"),
+        ({"ENDPOINT_SCHEDULE": ",".join(["999999999h"] * 30)}, "longer than any calendar in all"),
         ({"WINDOW": "10"}, "more attempts than the worker"),
         ({"ENDPOINT_TIMEOUT_S": "20"}, "below the drain limit"),
         ({"SESSION_TIMEOUT_S": "11"}, "together at most 15s"),
