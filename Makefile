@@ -30,6 +30,10 @@ test: lint types $(STAMP) ## Run everything: lint, types, import rules, and all 
 unit: $(STAMP) ## Run the tests that need no service; about 20 seconds
 	@$(BIN)/python -m pytest tests/unit
 
+.PHONY: fuzz
+fuzz: $(STAMP) ## Garble what comes in from outside, 50,000 examples each (OUTBOX_FUZZ_EXAMPLES); half an hour
+	@OUTBOX_FUZZ_EXAMPLES=$${OUTBOX_FUZZ_EXAMPLES:-50000} $(BIN)/python -m pytest tests/fuzz
+
 .PHONY: lint
 lint: $(STAMP) ## Check the style, every rule on, and the import rules
 	@$(BIN)/ruff check --quiet .
