@@ -10,7 +10,7 @@ Must not decide anything about a delivery: only when, by the `outbox-due-at` tha
 
 import logging
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -18,14 +18,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from connectors.kafka.errors import ProducerFatal
 from connectors.kafka.producer import RecordProducer, producer_config
 from streams import topics
-from streams.commit.ledger import PartitionLedger
-from streams.commit.ledgers import Ledgers, Partition
-from streams.commit.lost_offsets import receive, tell_no_offsets
+from streams.commit.ledger import Commit
+from streams.commit.lost_offsets import tell_no_offsets
 from streams.delay.group_offsets import committed_offsets, has_records
-from streams.delay.lane import Lane, Waiting
-from streams.delay.move import due_at_ms, move
+from streams.delay.lane import Waiting
+from streams.delay.lanes import Clock, Lanes
+from streams.delay.move import due_at_ms
 from streams.errors import SchedulerFailed
-from streams.records.delivery import Origin
 from streams.records.wire import header_map
 from streams.retry.tiers import RetryTiers
 
@@ -33,29 +32,8 @@ __all__ = ["Scheduler"]
 
 _log = structlog.get_logger("streams.delay")
 
-_LONGEST_POLL_S = 0.1
 _BATCH = 500
-#: Moves on their way at once: the bound of what a slow broker can pile up here, by number and by size.
-_MAX_OUTSTANDING = 20_000
-_MAX_OUTSTANDING_BYTES = 32 * 1024 * 1024
-_PRODUCER_POLL_S = 0.01
 _FLUSH_S = 3.0
-
-
-class Clock(Protocol):
-    """Time and chance, passed in."""
-
-    def clock_ms(self) -> int:
-        """Epoch milliseconds."""
-        ...
-
-    def monotonic_s(self) -> float:
-        """Seconds that only go forward."""
-        ...
-
-    def random(self) -> float:
-        """A float in [0, 1)."""
-        ...
 
 
 class Scheduler:
@@ -79,16 +57,16 @@ class Scheduler:
         clock: Clock,
     ) -> None:
         self._tiers = tiers
-        self._clock = clock
-        self._commit_interval_s = commit_interval_s
-        # Heartbeats are a third of a session apart: after half a session without any it may have ended.
-        self._standstill_s = session_timeout_s / 2
-        self._looped_at_s = 0.0
-        self._ledgers = Ledgers()
-        self._lanes: dict[Partition, Lane] = {}
         self._fatal: str | None = None
         self._producer = RecordProducer(
             producer_config(bootstrap_servers, client_id=topics.SCHEDULER_GROUP), on_fatal=self._fail
+        )
+        self._lanes = Lanes(
+            tiers=tiers,
+            producer=self._producer,
+            clock=clock,
+            session_timeout_s=session_timeout_s,
+            commit_interval_s=commit_interval_s,
         )
         self._consumer = Consumer(
             {
@@ -115,27 +93,36 @@ class Scheduler:
         Raises:
             SchedulerFailed: the producer is broken for good. Restart the process: nothing is lost by it.
         """
-        self._subscribe()
-        _log.info("scheduler_started", tiers=len(self._tiers.topics))
-        self._looped_at_s = self._clock.monotonic_s()
-        commit_at_s = self._looped_at_s + self._commit_interval_s
+        self._begin()
         try:
             while not stopping() and self._fatal is None:
-                for message in self._consumer.consume(_BATCH, self._poll_s()):
-                    self._read(message)
-                self._check_membership()
-                self._move_due()
-                self._producer.poll()
-                if self._clock.monotonic_s() >= commit_at_s:
-                    self._commit(asynchronous=True)
-                    commit_at_s = self._clock.monotonic_s() + self._commit_interval_s
+                self._round()
             if self._fatal is not None:
                 raise SchedulerFailed(self._fatal)
         finally:
-            self._producer.flush(_FLUSH_S)
-            self._consumer.close()  # revokes, and so commits
-            self._producer.close()
-            _log.info("scheduler_stopped")
+            self._end()
+
+    def _begin(self) -> None:
+        self._subscribe()
+        _log.info("scheduler_started", tiers=len(self._tiers.topics))
+        self._lanes.begin()
+
+    def _round(self) -> None:
+        """Read, make sure that the lanes are still ours, move what is due, commit what was moved."""
+        for message in self._consumer.consume(_BATCH, self._lanes.poll_s()):
+            self._read(message)
+        self._check_membership()
+        for partition in self._lanes.move_due():
+            self._consumer.resume([TopicPartition(*partition)])
+        self._producer.poll()
+        if self._lanes.commit_is_due():
+            self._commit(asynchronous=True)
+
+    def _end(self) -> None:
+        self._producer.flush(_FLUSH_S)
+        self._consumer.close()  # revokes, and so commits
+        self._producer.close()
+        _log.info("scheduler_stopped")
 
     def _subscribe(self) -> None:
         self._consumer.subscribe(
@@ -145,28 +132,17 @@ class Scheduler:
     def _check_membership(self) -> None:
         """After a standstill, ask before moving anything: the lanes may be somebody else's, who moves their records.
 
-        A process that was frozen, or whose machine was, doesn't know how long. A commit is the question,
-        because the broker refuses it from who is no member any more.
+        A commit is the question, because the broker refuses it from who is no member any more.
         """
-        now_s, before_s = self._clock.monotonic_s(), self._looped_at_s
-        self._looped_at_s = now_s
-        if not self._lanes or now_s - before_s < self._standstill_s:
+        stood_still_s = self._lanes.stood_still_s()
+        if stood_still_s is None:
             return
-        self._ledgers.uncommitted()
+        self._lanes.uncommitted()
         if not self._commit(asynchronous=False):
-            _log.warning("lanes_left", stood_still_s=round(now_s - before_s, 1))
-            self._forget()
+            _log.warning("lanes_left", stood_still_s=round(stood_still_s, 1))
+            self._lanes.forget()
             self._consumer.unsubscribe()
             self._subscribe()
-
-    def _poll_s(self) -> float:
-        """Until the next head is due, and no longer than a tenth of a second."""
-        if self._room() <= 0:
-            return _PRODUCER_POLL_S  # what is due has to wait for Kafka's acknowledgements
-        dues = [due for lane in self._lanes.values() if (due := lane.next_due_ms()) is not None]
-        if not dues:
-            return _LONGEST_POLL_S
-        return min(max((min(dues) - self._clock.clock_ms()) / 1000, 0.0), _LONGEST_POLL_S)
 
     def _read(self, message: Message) -> None:
         error = message.error()
@@ -174,22 +150,16 @@ class Scheduler:
             self._read_failed(error)
             return
         partition, offset = (_known(message.topic()), _known(message.partition())), _known(message.offset())
-        lane = self._lanes.get(partition)
-        if lane is None or not receive(lane.ledger, partition, offset):
-            return
         headers = header_map(cast("list[tuple[str, bytes]] | None", message.headers()))
-        lane.put(
-            Waiting(
-                offset=offset,
-                due_at_ms=due_at_ms(headers),
-                key=message.key(),
-                value=message.value(),
-                headers=headers,
-            )
+        waiting = Waiting(
+            offset=offset,
+            due_at_ms=due_at_ms(headers),
+            key=message.key(),
+            value=message.value(),
+            headers=headers,
         )
-        if lane.full and not lane.paused:
+        if self._lanes.put(partition, waiting):
             self._consumer.pause([TopicPartition(*partition)])
-            lane.paused = True
 
     def _read_failed(self, error: KafkaError) -> None:
         # What is not fatal heals by itself (a broker that restarts, a topic that is about to be created):
@@ -199,31 +169,9 @@ class Scheduler:
         else:
             _log.warning("read_failed", error=error.str())
 
-    def _move_due(self) -> None:
-        now_ms = self._clock.clock_ms()
-        for partition, lane in self._lanes.items():
-            for waiting in lane.take_due(now_ms=now_ms, most=self._room()):
-                record = move(
-                    waiting,
-                    parked_at=Origin(*partition, waiting.offset),
-                    now_ms=now_ms,
-                    tiers=self._tiers,
-                    random=self._clock.random,
-                )
-                self._producer.send(record, _settle(lane.ledger, waiting.offset))
-            if lane.paused and lane.low:
-                self._consumer.resume([TopicPartition(*partition)])
-                lane.paused = False
-
-    def _room(self) -> int:
-        """How many more moves may be on their way."""
-        if self._producer.outstanding_bytes >= _MAX_OUTSTANDING_BYTES:
-            return 0
-        return _MAX_OUTSTANDING - self._producer.outstanding
-
     def _commit(self, *, asynchronous: bool) -> bool:
         """Commit what there is to commit; False if that was refused at once."""
-        commits = self._ledgers.commits()
+        commits = self._lanes.commits()
         if not commits:
             return True
         offsets = [
@@ -237,7 +185,7 @@ class Scheduler:
             # recognised as a duplicate.
             _log.warning("commit_refused", error=exception.args[0].str())
             return False
-        self._ledgers.committed(commits)
+        self._lanes.committed(commits)
         return True
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
@@ -245,19 +193,19 @@ class Scheduler:
         refused = error or next((tp.error for tp in partitions if tp.error is not None), None)
         if refused is not None:
             _log.warning("commit_refused", error=refused.str())
-            self._ledgers.uncommitted()
+            self._lanes.uncommitted()
 
     def _fail(self, error: ProducerFatal) -> None:
         self._fatal = str(error)
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         committed = committed_offsets(consumer, partitions)
-        self._lanes = {}
-        for tp in committed:
-            offset = tp.offset if tp.offset >= 0 else None
-            ledger = PartitionLedger(committed=offset, committed_metadata=tp.metadata or "")
-            self._lanes[tp.topic, tp.partition] = Lane(ledger)
-        self._ledgers.assign({partition: lane.ledger for partition, lane in self._lanes.items()})
+        self._lanes.assign(
+            {
+                (tp.topic, tp.partition): Commit(tp.offset, tp.metadata or "") if tp.offset >= 0 else None
+                for tp in committed
+            }
+        )
         consumer.assign(partitions)
         # librdkafka remembers what was paused over a rebalance, and the new lanes don't (spring-kafka #2525).
         consumer.resume(partitions)
@@ -273,19 +221,11 @@ class Scheduler:
         """
         self._producer.flush(_FLUSH_S)
         self._commit(asynchronous=False)
-        self._forget()
+        self._lanes.forget()
 
     def _lost(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
         """The lanes are somebody else's already: nothing may be committed."""
-        self._forget()
-
-    def _forget(self) -> None:
-        self._ledgers.revoke()
-        self._lanes = {}
-
-
-def _settle(ledger: PartitionLedger, offset: int) -> Callable[[], None]:
-    return lambda: ledger.settle(offset)
+        self._lanes.forget()
 
 
 def _known(value: Any) -> Any:

@@ -20,6 +20,7 @@ from connectors.kafka.topics import ChangeConfig
 from streams import topics
 from streams.delay import scheduler as scheduler_module
 from streams.delay.lane import BUFFER_BYTES, BUFFER_RECORDS
+from streams.delay.lanes import MAX_OUTSTANDING_BYTES
 from streams.delay.scheduler import Scheduler
 from streams.retry.tiers import Lane, RetryTiers
 from streams.surroundings import SystemSurroundings
@@ -100,7 +101,7 @@ def test_a_paused_lane_is_read_on_after_a_rebalance(pipeline: Pipeline, redelive
     produce(pipeline.kafka, records)
     with scheduling(pipeline) as scheduler:
         eventually(lambda: all(is_paused(scheduler, lane) for lane in lanes), what="both lanes to be full")
-        assert max(map(len, scheduler._lanes.values())) < BUFFER_RECORDS + _BATCH
+        assert max(map(len, scheduler._lanes)) < BUFFER_RECORDS + _BATCH
         join_and_leave(pipeline)
         assert now_ms() < due_at_ms, "the rebalance came too late to show anything"
         moved = wait_for_moves(redelivery, records)
@@ -150,11 +151,12 @@ def test_a_backlog_that_cannot_move_stays_on_kafka(pipeline: Pipeline, redeliver
     payload = b"x" * RECORD_BYTES
     records = [replace(parked(lane, due_at_ms=now_ms()), value=payload) for _ in range(1_000)]
     produce(pipeline.kafka, records)
-    bound = scheduler_module._MAX_OUTSTANDING_BYTES + BUFFER_BYTES + _BATCH * RECORD_BYTES
+    bound = MAX_OUTSTANDING_BYTES + BUFFER_BYTES + _BATCH * RECORD_BYTES
     with scheduling(pipeline) as scheduler:
         with refusing_large_records(pipeline):
             eventually(
-                lambda: scheduler._room() <= 0 and is_paused(scheduler, lane), what="a scheduler that is full"
+                lambda: scheduler._lanes.room() <= 0 and is_paused(scheduler, lane),
+                what="a scheduler that is full",
             )
             assert scheduler._producer.outstanding_bytes < bound < len(records) * RECORD_BYTES
         wait_for_moves(redelivery, records)

@@ -1,0 +1,1 @@
+"""Bounded proofs: the real classes against a fake log, under whatever order of events hypothesis can think of."""
