@@ -23,12 +23,16 @@ down: $(STAMP) ## Stop what `make up` started; what it stored stays
 	@$(BIN)/outbox dev down
 
 .PHONY: test
-test: lint types $(STAMP) ## Run everything: lint, types, import rules, and all tests on a stack of their own
+test: lint types audit $(STAMP) ## Run everything: lint, types, import rules, audit, and all tests on a stack of their own
 	@$(BIN)/python -m pytest
 
 .PHONY: unit
 unit: $(STAMP) ## Run the tests that need no service; about 20 seconds
 	@$(BIN)/python -m pytest tests/unit
+
+.PHONY: audit
+audit: $(STAMP) ## Look the locked packages up in the advisory databases; says so where none can be reached
+	@$(BIN)/python -m tests.audit
 
 .PHONY: fuzz
 fuzz: $(STAMP) ## Garble what comes in from outside, 50,000 examples each (OUTBOX_FUZZ_EXAMPLES); half an hour
