@@ -68,7 +68,7 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "setup: installing the pinned packages into $(VENV) (about half a minute with a warm cache)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: venv
@@ -78,5 +78,5 @@ venv: $(STAMP) ## Create .venv with the pinned packages
 lock: ## Refresh requirements.lock (versions and hashes only) from pyproject.toml
 	@$(PYTHON) -m venv .venv-lock && .venv-lock/bin/pip install --quiet uv
 	@.venv-lock/bin/uv pip compile --quiet --upgrade pyproject.toml --all-extras --universal --python-version 3.11 \
-	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate -o requirements.lock
+	  --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-package pip --no-header --no-annotate -o requirements.lock
 	@rm -rf .venv-lock
