@@ -32,25 +32,20 @@ TABLE: dict[IPv4Network | IPv6Network, bool] = {
     }.items()
     for text in texts.split()
 }
-EDGES = sorted(
-    {
-        int(edge) + step
-        for network in TABLE
-        if network.version == 4
-        for edge in (network.network_address, network.broadcast_address)
-        for step in (-1, 0, 1)
-        if 0 <= int(edge) + step < 2**32
-    }
-)
-EDGES_V6 = sorted(
-    {
-        int(edge) + step
-        for network in TABLE
-        if network.version == 6
-        for edge in (network.network_address, network.broadcast_address)
-        for step in (-1, 0, 1)
-        if 0 <= int(edge) + step < 2**128
-    }
+#: Those that embed an IPv4 address to be judged by, whose edges are tried too.
+EMBEDDING = (ip_network("::ffff:0:0/96"), ip_network("64:ff9b::/96"))
+EDGES, EDGES_V6 = (
+    sorted(
+        {
+            int(edge) + step
+            for network in (*TABLE, *EMBEDDING)
+            if network.version == version
+            for edge in (network.network_address, network.broadcast_address)
+            for step in (-1, 0, 1)
+            if 0 <= int(edge) + step < 2**bits
+        }
+    )
+    for version, bits in ((4, 32), (6, 128))
 )
 V4 = (st.sampled_from(EDGES) | st.integers(0, 2**32 - 1)).map(IPv4Address)
 PREFIXES = st.sampled_from(
