@@ -179,13 +179,15 @@ class Scheduler:
             for (topic, number), commit in commits.items()
         ]
         try:
-            self._consumer.commit(offsets=offsets, asynchronous=asynchronous)  # type: ignore[call-overload]
+            answered = self._consumer.commit(offsets=offsets, asynchronous=asynchronous)  # type: ignore[call-overload]
         except KafkaException as exception:
             # The lanes moved on, or the broker is away: what is not committed is moved again, and
             # recognised as a duplicate.
             _log.warning("commit_refused", error=exception.args[0].str())
             return False
         self._lanes.committed(commits)
+        if not asynchronous:
+            self._on_commit(None, answered)
         return True
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
@@ -220,6 +222,8 @@ class Scheduler:
         What was moved is committed first, what only waited here is read again there.
         """
         self._producer.flush(_FLUSH_S)
+        # The last commit may have failed, and its answer not have been heard yet.
+        self._lanes.uncommitted()
         self._commit(asynchronous=False)
         self._lanes.forget()
 

@@ -7,6 +7,7 @@ are served by `poll` and `flush`.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
@@ -137,7 +138,7 @@ class FakeConsumer:
         self.first_lane = 0
         #: Does an evicted member hear of it in its next `consume`?
         self.hears = True
-        #: What becomes of a commit: "arrives", "late", "lost", "unanswered".
+        #: What becomes of a commit: "arrives", "late", "lost", "unanswered", "in part".
         self.fate = "arrives"
         self.wants_in = False
         self.to_revoke = False
@@ -148,7 +149,7 @@ class FakeConsumer:
         self.skips: set[Source] = set()
         self.paused: set[Partition] = set()
         self.late: dict[Partition, Commit] = {}
-        self.errors: list[KafkaError] = []
+        self.answers: list[tuple[KafkaError | None, list[Any]]] = []
         self.on_commit: Callable[[KafkaError | None, list[TopicPartition]], None] = lambda _, __: None
         self.on_assign: Callable[..., None] = lambda *_: None
         self.on_revoke: Callable[..., None] = lambda *_: None
@@ -169,9 +170,9 @@ class FakeConsumer:
 
     def consume(self, most: int, _timeout_s: float) -> list[FakeMessage]:
         self._late_commits_arrive()
-        errors, self.errors = self.errors, []
-        for error in errors:
-            self.on_commit(error, [])
+        answers, self.answers = self.answers, []
+        for answer in answers:
+            self.on_commit(*answer)
         if self.evicted and self.hears:
             self._let_go(self.on_lost)
         if self.to_revoke:
@@ -205,19 +206,30 @@ class FakeConsumer:
     def get_watermark_offsets(self, tp: TopicPartition, timeout: float) -> tuple[int, int]:  # noqa: ARG002 - the client's
         return 0, self.log.ends.get((tp.topic, tp.partition), 0)
 
-    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> None:
+    def commit(self, *, offsets: list[TopicPartition], asynchronous: bool) -> list[Any] | None:
+        """What it returns, and what `on_commit` gets, says of each partition whether it was refused."""
         commits = {(tp.topic, tp.partition): Commit(tp.offset, tp.metadata or "") for tp in offsets}
         if self.log.assigned.get(self, []) != self.owned or self not in self.log.members:
             self._refuse(KafkaError(KafkaError.ILLEGAL_GENERATION), asynchronous=asynchronous)
-            return
+            return None
         if self.fate == "late" and asynchronous:
             self.late |= commits
-            return
+            return None
         self._late_commits_arrive()
-        if self.fate != "lost":
-            self.log.committed |= commits
         if self.fate in {"lost", "unanswered"}:
+            self.log.committed |= commits if self.fate == "unanswered" else {}
             self._refuse(KafkaError(KafkaError.REQUEST_TIMED_OUT), asynchronous=asynchronous)
+            return None
+        refused = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if self.fate == "in part" else None
+        answer: list[Any] = []
+        for number, (partition, commit) in enumerate(commits.items()):
+            answer.append(SimpleNamespace(error=None if number % 2 else refused))
+            if answer[-1].error is None:
+                self.log.committed[partition] = commit
+        if asynchronous:
+            self.answers.append((None, answer))
+            return None
+        return answer
 
     def close(self) -> None:
         self._late_commits_arrive()
@@ -234,7 +246,7 @@ class FakeConsumer:
     def _refuse(self, error: KafkaError, *, asynchronous: bool) -> None:
         if not asynchronous:
             raise KafkaException(error)
-        self.errors.append(error)
+        self.answers.append((error, []))
 
     def _late_commits_arrive(self) -> None:
         if self in self.log.members:

@@ -6,7 +6,7 @@ two targets, which succeed, fail or refuse each for itself, and what is parked c
 """
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable
 from contextlib import ExitStack
 from typing import Any
 from unittest import mock
@@ -16,13 +16,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from streams.commit.ledger import PartitionLedger
-from streams.commit.ledgers import Ledgers, Partition
 from streams.dispatch import dispatcher as dispatcher_module
 from streams.records.outcome import ErrorCode, Failed, Outcome, Rejected, Succeeded
-from tests.support.dispatch_bench import DispatchBench, Record, settled
-from tests.support.event_log import EventLog, Identity, Place, identity_of
-from tests.support.scripted_target import ScriptedTarget
+from tests.support.dispatch_bench import settled
+from tests.support.event_log import EventLog, Place
+from tests.support.model_worker import ModelWorker
 
 __all__ = ["CommitMachine"]
 
@@ -37,93 +35,6 @@ _FATES = st.sampled_from(["arrives", "arrives", "lost", "unanswered"])
 _PLANS = st.lists(st.integers(0, WORKERS - 1), min_size=4, max_size=4)
 
 
-class Worker:
-    """One worker, from one assignment to the next."""
-
-    def __init__(self, log: EventLog) -> None:
-        self.log = log
-        self.lease_held = True
-        self.bench = DispatchBench(
-            [ScriptedTarget(name, concurrency=2) for name in TARGETS], may_begin=lambda: self.lease_held
-        )
-        for target in self.bench.targets:
-            target.holding = True
-        self.ledgers = Ledgers()
-        self.assign([], generation=0)
-
-    def assign(self, partitions: Iterable[Partition], *, generation: int) -> None:
-        commits = {partition: self.log.committed.get(partition) for partition in partitions}
-        self.positions = {partition: commit.offset if commit else 0 for partition, commit in commits.items()}
-        self.ledgers.assign(
-            {
-                partition: PartitionLedger(
-                    committed=commit.offset if commit else None,
-                    committed_metadata=commit.metadata if commit else "",
-                    generation=generation,
-                )
-                for partition, commit in commits.items()
-            }
-        )
-        self.skips = self.log.skipped()
-        self.first_place: dict[Identity, Place] = {}
-        self.lease_held = True
-        for target in self.bench.targets:
-            target.begun.clear()
-        self.bench.dispatcher.resume()
-
-    def take(self, count: int) -> None:
-        """What the agents do: so many records of each partition."""
-        for partition, position in self.positions.items():
-            records = [record for record in self.log.records.get(partition, []) if record.offset >= position]
-            for record in records[:count]:
-                self.positions[partition] = record.offset + 1
-                ledger = self.ledgers.get(partition)
-                if ledger is not None and ledger.receive(record.offset):
-                    self.taken(partition, record, ledger)
-
-    def taken(self, partition: Partition, record: Record, ledger: PartitionLedger) -> None:
-        place = partition, record.offset
-        for identity in self.log.identities(place):
-            self.first_place.setdefault(identity, place)
-        dispatcher = self.bench.dispatcher
-        events = record.topic == "outbox.events"
-        (dispatcher.take_event if events else dispatcher.take_redelivery)(record, ledger)
-
-    def begun(self) -> list[Identity]:
-        """The attempts that were begun in this assignment."""
-        return [identity_of(made) for target in self.bench.targets for made in target.begun]
-
-    def begun_at(self) -> set[tuple[Place, str]]:
-        """Which records they were begun for, and which targets."""
-        return {(self.first_place[identity], identity[1]) for identity in self.begun()}
-
-    def answer(self, outcome: Outcome, *, count: int, target: int) -> None:
-        self.bench.targets[target].outcome = outcome
-        self.bench.targets[target].answer(count)
-
-    def go_back(self) -> None:
-        for partition, commit in self.log.committed.items():
-            if partition in self.positions:
-                self.positions[partition] = commit.offset
-
-    def acknowledge(self, first: int, count: int) -> None:
-        """So many groups, beginning with that one."""
-        waiting = self.bench.producer.waiting
-        for group in [*waiting[first:], *waiting[:first]][:count]:
-            self.log.store(group.unacked)
-            self.bench.producer.ack(group)
-
-    def stop(self) -> None:
-        """Let nothing begin any more, whatever ends."""
-        for queue in self.bench.dispatcher._queues.values():
-            queue.withdraw(lambda *_: True)
-
-    def acknowledge_all(self) -> None:
-        for group in self.bench.producer.waiting:
-            self.log.store(group.unacked)
-        self.bench.producer.ack_all()
-
-
 class CommitMachine(RuleBasedStateMachine):
     """What Kafka and a fleet of workers may do to some partitions."""
 
@@ -132,10 +43,10 @@ class CommitMachine(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.log = EventLog([f"endpoint:{name}" for name in TARGETS])
         self.generation = 0
-        self.all_workers: list[Worker] = []
+        self.all_workers: list[ModelWorker] = []
         self.workers = [self.new_worker() for _ in range(WORKERS)]
         #: Overtaken workers, and how many attempts each had begun by then.
-        self.zombies: dict[Worker, int] = {}
+        self.zombies: dict[ModelWorker, int] = {}
         #: What drained workers have attempted: nobody may attempt it again for the same record.
         self.seen_through: set[tuple[Place, str]] = set()
         self.answered: set[Place] = set()
@@ -156,8 +67,8 @@ class CommitMachine(RuleBasedStateMachine):
 
         self.runner.run(whole())
 
-    def new_worker(self) -> Worker:
-        self.all_workers.append(Worker(self.log))
+    def new_worker(self) -> ModelWorker:
+        self.all_workers.append(ModelWorker(self.log, TARGETS))
         return self.all_workers[-1]
 
     def teardown(self) -> None:
@@ -298,7 +209,7 @@ class CommitMachine(RuleBasedStateMachine):
             ]
             worker.assign(mine, generation=self.generation)
 
-    def drain(self, worker: Worker, *, limit_s: float, reachable: bool) -> None:
+    def drain(self, worker: ModelWorker, *, limit_s: float, reachable: bool) -> None:
         """INV-8, where Kafka is there to acknowledge and to commit."""
         with mock.patch.object(dispatcher_module, "_ACK_LIMIT_S", 3.0 if reachable else 0.0):
             self.run(self.drained(worker, limit_s=limit_s, acknowledged=reachable))
@@ -308,7 +219,7 @@ class CommitMachine(RuleBasedStateMachine):
             assert worker.bench.window.open_turns == 0
         worker.ledgers.revoke()
 
-    async def drained(self, worker: Worker, *, limit_s: float, acknowledged: bool = True) -> None:
+    async def drained(self, worker: ModelWorker, *, limit_s: float, acknowledged: bool = True) -> None:
         draining = asyncio.ensure_future(worker.bench.dispatcher.drain(limit_s=limit_s))
         while not draining.done():
             if limit_s:

@@ -1,0 +1,161 @@
+"""The worker's rules, broken on purpose: each of these patches the product in one place."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from connectors.kafka.record import OutgoingRecord
+from streams.commit.ledger import PartitionLedger
+from streams.commit.recent import Recent
+from streams.dispatch.dispatcher import Dispatcher
+from streams.dispatch.ports import Produces
+from streams.dispatch.target_queue import TargetQueue
+from streams.dispatch.turn import Flight, Turn
+from streams.records.outcome import Interrupted, Outcome
+
+__all__ = ["WORKER_MUTATIONS"]
+
+
+class _Eager:
+    """A producer that says at once that Kafka has it."""
+
+    def __init__(self, producer: Produces) -> None:
+        self._producer = producer
+
+    def produce(self, records: Sequence[OutgoingRecord], on_acked: Callable[[], None]) -> None:
+        self._producer.produce(records, lambda: None)
+        on_acked()
+
+
+def settle_before_the_acknowledgement(patch: pytest.MonkeyPatch) -> None:
+    """What was produced counts as in Kafka."""
+    right = Dispatcher.__init__
+    patch.setattr(
+        Dispatcher,
+        "__init__",
+        lambda self, **given: right(self, **{**given, "producer": _Eager(given["producer"])}),
+    )
+
+
+def one_target_settles_the_event(patch: pytest.MonkeyPatch) -> None:
+    """The first of an event's deliveries settles its offset."""
+    right = Dispatcher._close
+
+    def close(self: Dispatcher, flight: Flight) -> None:
+        flight.ledger.settle(flight.offset)
+        right(self, flight)
+
+    patch.setattr(Dispatcher, "_close", close)
+
+
+def drop_what_a_drain_leaves(patch: pytest.MonkeyPatch) -> None:
+    """What has not begun when a drain begins is settled."""
+    right = TargetQueue.withdraw
+
+    def withdraw(self: TargetQueue, goes: Callable[[int, Turn], bool]) -> list[Turn]:
+        gone = right(self, goes)
+        for turn in gone:
+            if not turn.flight.started:
+                turn.flight.ledger.settle(turn.flight.offset)
+        return gone
+
+    patch.setattr(TargetQueue, "withdraw", withdraw)
+
+
+def leave_a_fan_out_half_done(patch: pytest.MonkeyPatch) -> None:
+    """A drain leaves the waiting deliveries of an event of which another has begun."""
+    right = TargetQueue.withdraw
+
+    def withdraw(self: TargetQueue, goes: Callable[[int, Turn], bool]) -> list[Turn]:
+        for turn in [*self._ready, *(turn for behind in self._behind.values() for turn in behind or ())]:
+            turn.flight.started = False
+        return right(self, goes)
+
+    patch.setattr(TargetQueue, "withdraw", withdraw)
+
+
+def give_partitions_away_undrained(patch: pytest.MonkeyPatch) -> None:
+    """What is under way is left to itself."""
+
+    async def drain(self: Dispatcher, *, limit_s: float) -> None:
+        """Not."""
+
+    patch.setattr(Dispatcher, "drain", drain)
+
+
+def forget_what_was_taken(patch: pytest.MonkeyPatch) -> None:
+    """A repetition is not recognised."""
+    patch.setattr(Recent, "first_time", lambda *_: True)
+
+
+def take_a_record_again(patch: pytest.MonkeyPatch) -> None:
+    """A record that is read again in one assignment is taken again, as another event."""
+    right = PartitionLedger.receive
+
+    def receive(self: PartitionLedger, offset: int) -> bool:
+        if self._next is not None and offset < self._next:
+            self._next = offset
+            self.recent = Recent(size=1)
+        return right(self, offset)
+
+    patch.setattr(PartitionLedger, "receive", receive)
+
+
+def settle_the_event_with_its_repetition(patch: pytest.MonkeyPatch) -> None:
+    """A repetition settles all that is pending before it."""
+    right = PartitionLedger.settle
+
+    def settle(self: PartitionLedger, offset: int) -> None:
+        for pending in [pending for pending in self._pending if pending <= offset]:
+            right(self, pending)
+
+    patch.setattr(PartitionLedger, "settle", settle)
+
+
+def attempt_without_a_lease(patch: pytest.MonkeyPatch) -> None:
+    """A worker that was frozen goes on with what it had."""
+
+    async def lease_again(self: Dispatcher, turn: Turn) -> bool:  # noqa: ARG001 - the dispatcher's signature
+        return True
+
+    patch.setattr(Dispatcher, "_lease_again", lease_again)
+
+
+def attempt_all_at_once(patch: pytest.MonkeyPatch) -> None:
+    """Two events of one key are sent to a target at the same time."""
+    right = TargetQueue.admit
+
+    def admit(self: TargetQueue, turn: Turn, *, now_s: float) -> bool:
+        turn.key = ("", str(id(turn)))
+        return right(self, turn, now_s=now_s)
+
+    patch.setattr(TargetQueue, "admit", admit)
+
+
+def forget_an_interrupted_attempt(patch: pytest.MonkeyPatch) -> None:
+    """What is cut off at the drain limit is neither parked nor left."""
+    right = Dispatcher._conclude
+
+    def conclude(self: Dispatcher, turn: Turn, outcome: Outcome, **when: Any) -> None:
+        if isinstance(outcome, Interrupted):
+            self._close(turn.flight)
+        else:
+            right(self, turn, outcome, **when)
+
+    patch.setattr(Dispatcher, "_conclude", conclude)
+
+
+WORKER_MUTATIONS = [
+    settle_before_the_acknowledgement,
+    one_target_settles_the_event,
+    drop_what_a_drain_leaves,
+    leave_a_fan_out_half_done,
+    give_partitions_away_undrained,
+    forget_what_was_taken,
+    take_a_record_again,
+    settle_the_event_with_its_repetition,
+    attempt_without_a_lease,
+    attempt_all_at_once,
+    forget_an_interrupted_attempt,
+]
