@@ -13,6 +13,7 @@ a round trip, a bound, another program's judgement, or an error that is short an
 | responses, bodies, connections | `test_responses`, `test_excerpts`, `test_connections` | `webhook/test_response` |
 | URLs and addresses | `test_urls`, `test_addresses` | `webhook/test_url`, `webhook/test_address` |
 | secrets, signatures, requests | `test_signatures` | `webhook/test_signature`, `webhook/test_wire` |
+| a receiver's headers, in the demo and the documentation | `test_receivers` | `test_demo_signature` |
 | records on `outbox.endpoints` | `test_endpoint_records` | `webhook/test_endpoint` |
 | what an application appends, filters | `test_appended_rows` | `outbox/test_row`, `outbox/test_payload` |
 | settings, their file, durations | `test_settings` | `settings/test_load_settings`, `test_duration` |

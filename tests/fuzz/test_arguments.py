@@ -105,6 +105,7 @@ def test_adding_an_endpoint_ends_in_words_whatever_its_arguments(arguments: tupl
         ]
     )
     assert_refused_in_words(result)
-    assert "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" not in result.output
+    if not secret.startswith("@"):  # a path, which is told
+        assert "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" not in result.output
     if "hunter2" in url and "?" in url:
         assert "token=hunter2" not in result.output

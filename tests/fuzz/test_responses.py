@@ -65,6 +65,7 @@ def read(pieces: Sequence[bytes], *, is_orderly: bool = True) -> tuple[ResponseR
 
 @FUZZ
 @given(raw=ANY_BYTES, cuts=CUTS, is_orderly=st.booleans())
+@example(raw=b"HTTP/1.1 301 Moved\r\nlocation: /" + b"a" * 1_500 + b"\r\n\r\n", cuts=[60], is_orderly=True)
 def test_any_bytes_come_to_an_outcome_within_bounds(raw: bytes, cuts: list[int], is_orderly: bool) -> None:  # noqa: FBT001 - drawn
     """CASES 18: whatever is sent and however it is cut, what is kept of it is bounded and what is told quotes none."""
     reader, fed_bytes = read(pieces_of(raw, cuts), is_orderly=is_orderly)
