@@ -35,7 +35,7 @@ audit: $(STAMP) ## Look the locked packages up in the advisory databases; says s
 	@$(BIN)/python -m tests.audit
 
 .PHONY: fuzz
-fuzz: $(STAMP) ## Garble what comes in from outside, 50,000 examples each (OUTBOX_FUZZ_EXAMPLES); half an hour
+fuzz: $(STAMP) ## Garble what comes in from outside, 50,000 examples each (OUTBOX_FUZZ_EXAMPLES); an hour
 	@OUTBOX_FUZZ_EXAMPLES=$${OUTBOX_FUZZ_EXAMPLES:-50000} $(BIN)/python -m pytest tests/fuzz
 
 .PHONY: lint
