@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-__all__ = ["ClockStep", "stepped_clock_module"]
+__all__ = ["ClockStep", "step_the_clock", "stepped_clock_module"]
 
 _BYTES = 8
 _NS_PER_S = 1_000_000_000
@@ -48,7 +48,8 @@ def stepped_clock_module(offset_file: Path) -> Sequence[str]:
     return "tests.support.stepped_clock", str(offset_file)
 
 
-def _step_the_clock(step: ClockStep) -> None:
+def step_the_clock(step: ClockStep) -> None:
+    """Put this process's wall clock under that step. To be called before others bind the clock's functions."""
     true_ns, true_clock_ns = time.time_ns, time.clock_gettime_ns
 
     def clock_gettime_ns(clock: int) -> int:
@@ -66,7 +67,7 @@ def _step_the_clock(step: ClockStep) -> None:
 
 def _main() -> None:
     offset_file, *arguments = sys.argv[1:]
-    _step_the_clock(ClockStep(Path(offset_file)))
+    step_the_clock(ClockStep(Path(offset_file)))
     from streams.cli.main import app  # noqa: PLC0415 - after the clock is in place, whoever binds its functions
 
     app(arguments, prog_name="outbox")

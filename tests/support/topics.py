@@ -127,7 +127,7 @@ class TopicTail:
                 self._next[record.partition] = record.offset + 1
 
     def _ends(self) -> dict[int, int]:
-        admin = AdminClient({"bootstrap.servers": self._servers})
+        admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 4})
         metadata = admin.list_topics(self.topic, timeout=_ANSWER_S).topics[self.topic]
         assert metadata.error is None, metadata.error
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the stub forgot it
@@ -162,7 +162,7 @@ async def _committed(bootstrap_servers: str, group: str) -> Mapping[tuple[str, i
 
 def group_members(bootstrap_servers: str, group: str) -> int:
     """How many members a group has: those that were killed too, until the broker misses them."""
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers})
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 4})
     try:
         found = admin.describe_consumer_groups([group])[group].result(_ANSWER_S)
     except KafkaException:

@@ -1,0 +1,62 @@
+"""The commands `make faults` and `make soak` run. The exit code is the verdict."""
+
+from __future__ import annotations
+
+import random
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from tests.faults.harness.ground import open_ground
+from tests.faults.harness.kinds.catalogue import Form, schedule
+from tests.faults.harness.report import show
+from tests.faults.harness.run import run_faults
+
+__all__: list[str] = []
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+_console = Console(width=150)
+
+
+@app.callback()
+def harness() -> None:
+    """Faults done to the real system under load, and a verdict from outside."""
+
+
+@app.command()
+def faults(
+    *,
+    seed: Annotated[int, typer.Option(help="The seed of a run to repeat; 0 draws one.")] = 0,
+    form: Annotated[
+        Form, typer.Option(help="short: each kind once; full: all, some several times.")
+    ] = "full",
+    only: Annotated[list[str] | None, typer.Option(help="Only faults of this kind.")] = None,
+    rate: Annotated[float, typer.Option(help="Events a second.")] = 60.0,
+    mutant: Annotated[str, typer.Option(help="Break a rule on purpose.")] = "none",
+) -> None:
+    """Put load on a stack of its own, do faults to it, and judge from outside."""
+    seed = seed or random.SystemRandom().randrange(1, 1_000_000)
+    kinds = schedule(form, rng=random.Random(seed), only=only or ())
+    if not kinds:
+        raise typer.BadParameter(f"no fault is called {', '.join(only or ())}", param_hint="--only")
+    began_s = time.monotonic()
+
+    def tell(what: str) -> None:
+        _console.print(f"[dim]{time.monotonic() - began_s:6.1f} s[/]  {what}", highlight=False)
+
+    tell(f"seed {seed}: {len(kinds)} faults")
+    with open_ground(Path(tempfile.mkdtemp(prefix="outbox-faults-")), tell=tell) as ground:
+        ran = run_faults(ground, kinds, seed=seed, rate=rate, tell=tell, mutant=mutant)
+    show(ran, _console)
+    raise typer.Exit(0 if ran.verdict.holds else 1)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    app()

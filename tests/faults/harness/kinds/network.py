@@ -1,0 +1,59 @@
+"""Faults between a worker and its broker: connections that drop, and a worker that is cut off from everything."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tests.faults.harness.facts import Fault
+from tests.faults.harness.kinds.kind import Kind, now_ms
+from tests.faults.harness.site import Site
+
+__all__ = ["Dropped", "Partitioned"]
+
+_SESSION_S = 6.0
+_BETWEEN_S = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped(Kind):
+    """All connections between the far worker and the broker are reset, some times in a row. No session ends by it."""
+
+    times: int = 3
+    name: ClassVar[str] = "connections dropped"
+
+    def strike(self, site: Site) -> Fault:
+        began_ms = now_ms()
+        for _ in range(self.times):
+            site.ground.proxy.cut()
+            time.sleep(site.rng.uniform(0.2, 2 * _BETWEEN_S))
+        return self.fault(f"{self.times} times, all at once", began_ms=began_ms, healed_ms=now_ms())
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned(Kind):
+    """The far worker's packets go nowhere for longer than its session, to the broker nor to any receiver."""
+
+    name: ClassVar[str] = "partitioned"
+
+    def strike(self, site: Site) -> Fault:
+        lasts_s = _SESSION_S + site.rng.uniform(2.0, 5.0)
+        ground = site.ground
+        began_ms = now_ms()
+        if ground.namespace is not None:
+            ground.namespace.part()
+        else:
+            ground.proxy.stall()
+        commits = site.commits("worker")
+        time.sleep(lasts_s)
+        if ground.namespace is not None:
+            ground.namespace.join()
+        else:
+            ground.proxy.flow()
+        return self.fault(
+            f"worker-far alone for {lasts_s:.1f} s",
+            began_ms=began_ms,
+            healed_ms=began_ms + _SESSION_S * 1000,
+            repeats=commits,
+        )

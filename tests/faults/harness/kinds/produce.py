@@ -1,0 +1,71 @@
+"""Faults of producing: the broker takes no outcome record for a while, with and without a crash in the middle of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import ClassVar
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined]  # the package has no __all__
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+)
+
+from streams import topics
+from tests.faults.harness.facts import Fault
+from tests.faults.harness.ground import TIERS
+from tests.faults.harness.kinds.kind import Kind, now_ms
+from tests.faults.harness.site import Site
+
+__all__ = ["ProduceRefused"]
+
+_ANSWER_S = 15.0
+_TOPICS = (topics.ATTEMPTS, topics.DEAD_LETTER, topics.REDELIVERY, *map(topics.retry_topic, TIERS))
+
+
+@dataclass(frozen=True, slots=True)
+class ProduceRefused(Kind):
+    """Topics that ask for more replicas than there are refuse every record, as a cluster that lost brokers does.
+
+    With `killing`, every worker is killed while it holds outcomes that Kafka has not taken.
+    """
+
+    lasts_s: float
+    killing: bool
+    name: ClassVar[str] = "produce refused"
+
+    def strike(self, site: Site) -> Fault:
+        began_ms = now_ms()
+        commits = None
+        with _refusing(site.kafka):
+            time.sleep(self.lasts_s)
+            if self.killing:
+                began_ms = now_ms()
+                for member in site.fleet.names("worker"):
+                    site.fleet.kill(member)
+                commits = site.commits("worker")
+        detail = f"for {self.lasts_s:g} s" + (", then kill -9 of all workers" if self.killing else "")
+        return self.fault(detail, began_ms=began_ms, healed_ms=now_ms(), repeats=commits)
+
+
+@contextmanager
+def _refusing(bootstrap_servers: str) -> Iterator[None]:
+    _alter(bootstrap_servers, replicas="2")
+    try:
+        yield
+    finally:
+        _alter(bootstrap_servers, replicas="1")
+
+
+def _alter(bootstrap_servers: str, *, replicas: str) -> None:
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 4})
+    entry = ConfigEntry("min.insync.replicas", replicas, incremental_operation=AlterConfigOpType.SET)
+    resources = [
+        ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[entry]) for name in _TOPICS
+    ]
+    for future in admin.incremental_alter_configs(resources).values():
+        future.result(_ANSWER_S)

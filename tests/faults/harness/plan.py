@@ -1,0 +1,106 @@
+"""What load flows during a run: event types, who wants each, and how each target behaves. Pure.
+
+A behaviour is named once, here; the receiver, the handlers and the judge follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+from typing import Final, Literal
+
+__all__ = [
+    "ATTEMPTS",
+    "BEHAVIOURS",
+    "HINT_S",
+    "SCHEDULE",
+    "Behaviour",
+    "Ending",
+    "PlannedEvent",
+    "event_mix",
+    "prefix_of",
+]
+
+#: The endpoints' and, near enough, the handlers' retries: ten attempts, enough for an outage of some seconds.
+SCHEDULE: Final = "1s,1s,2s,2s,4s,4s,4s,4s,4s"
+ATTEMPTS: Final = 10
+#: What the `hinting` endpoint asks for with Retry-After.
+HINT_S: Final = 2
+
+Ending = Literal["delivered", "dead", "waiting"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Behaviour:
+    """How a target answers, and how the deliveries to it end when nothing is lost.
+
+    Attributes:
+        kind: endpoint or handler.
+        wants: the last part of the event type that it subscribes to.
+        share: how much of the load is of that type.
+        gap_ms: the least time between an attempt's end and the next one's begin.
+        prompt: its first attempt succeeds at once, so it shows how late the system is.
+    """
+
+    name: str
+    kind: Literal["endpoint", "handler"]
+    wants: str
+    ends: Ending
+    gap_ms: float = 500.0
+    prompt: bool = False
+
+
+#: All targets. Two of them share the type `plain`, so that its events have two deliveries each.
+BEHAVIOURS: Final[tuple[Behaviour, ...]] = (
+    Behaviour(name="steady", kind="endpoint", wants="plain", ends="delivered", prompt=True),
+    Behaviour(name="ledger", kind="handler", wants="plain", ends="delivered", prompt=True),
+    Behaviour(name="flaky", kind="endpoint", wants="flaky", ends="delivered"),
+    Behaviour(name="shaky", kind="handler", wants="flaky", ends="delivered"),
+    Behaviour(name="late", kind="endpoint", wants="late", ends="delivered"),
+    Behaviour(name="resetting", kind="endpoint", wants="reset", ends="delivered"),
+    Behaviour(name="stalling", kind="endpoint", wants="stall", ends="delivered"),
+    Behaviour(name="hinting", kind="endpoint", wants="hint", ends="delivered", gap_ms=HINT_S * 1000.0),
+    Behaviour(name="rejecting", kind="endpoint", wants="reject", ends="dead"),
+    Behaviour(name="failing", kind="endpoint", wants="fail", ends="dead"),
+    Behaviour(name="refusing", kind="handler", wants="refuse", ends="dead"),
+    Behaviour(name="parking", kind="endpoint", wants="park", ends="waiting", gap_ms=3_600_000.0),
+)
+
+#: How many of a hundred events are of a type. `unrouted` is wanted by nobody.
+_SHARES: Final[Mapping[str, int]] = {
+    "plain": 56,
+    "flaky": 16,
+    "late": 6,
+    "reset": 6,
+    "stall": 3,
+    "hint": 4,
+    "reject": 3,
+    "fail": 2,
+    "refuse": 2,
+    "park": 1,
+    "unrouted": 1,
+}
+_AGGREGATES: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedEvent:
+    """An event before it is appended."""
+
+    wants: str
+    aggregate_id: str
+    text: str
+
+
+def prefix_of(run: str) -> str:
+    """What the event types of a run begin with: a run judges its own events only."""
+    return f"load.{run}"
+
+
+def event_mix(rng: Random) -> PlannedEvent:
+    """One event of the mix. Its payload has what JSON libraries like to change: spaces, escapes, order, big numbers."""
+    wants = rng.choices(list(_SHARES), weights=list(_SHARES.values()))[0]
+    number, filler = rng.getrandbits(70), "x" * rng.randrange(0, 600)
+    text = f'{{"z": 1,  "a":"ü\\u00e9☃", "z": {number}.10, "filler": "{filler}"}}'
+    return PlannedEvent(wants=wants, aggregate_id=str(rng.randrange(_AGGREGATES)), text=text)
