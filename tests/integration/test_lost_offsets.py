@@ -13,6 +13,7 @@ from confluent_kafka.admin import AdminClient
 from structlog.testing import capture_logs
 
 from streams import topics
+from tests.support.eventually import eventually
 from tests.support.parked import LANES, discard_moves, now_ms, parked, wait_for_moves
 from tests.support.pipeline import Pipeline
 from tests.support.topics import TopicTail, committed, produce
@@ -22,10 +23,15 @@ _ANSWER_S = 15.0
 
 
 def commit(servers: str, group: str, *, topic: str, partition: int, offset: int) -> None:
-    """Commit an offset for a group that has no member now."""
+    """Commit an offset for a group, as soon as it has no member: one that was killed lives on in it for a session."""
     admin = AdminClient({"bootstrap.servers": servers})
-    places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition, offset)])
-    admin.alter_consumer_group_offsets([places])[group].result(_ANSWER_S)
+
+    def taken() -> bool:
+        places = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, partition, offset)])
+        answer = admin.alter_consumer_group_offsets([places])[group].result(_ANSWER_S)
+        return all(place.error is None for place in answer.topic_partitions)
+
+    eventually(taken, what=f"{group} to be without members")
 
 
 @pytest.fixture

@@ -170,9 +170,6 @@ class FakeConsumer:
 
     def consume(self, most: int, _timeout_s: float) -> list[FakeMessage]:
         self._late_commits_arrive()
-        answers, self.answers = self.answers, []
-        for answer in answers:
-            self.on_commit(*answer)
         if self.evicted and self.hears:
             self._let_go(self.on_lost)
         if self.to_revoke:
@@ -180,6 +177,10 @@ class FakeConsumer:
         if self.to_assign is not None:
             given, self.to_assign = self.to_assign, None
             self.on_assign(self, given)
+        # Answers to commits may come that late: after a rebalance that has begun since.
+        answers, self.answers = self.answers, []
+        for answer in answers:
+            self.on_commit(*answer)
         return self._fetched(min(most, self.takes))
 
     def assign(self, partitions: list[TopicPartition]) -> None:

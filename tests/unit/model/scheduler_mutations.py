@@ -128,23 +128,6 @@ def drop_on_the_way_in(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Lane, "put", put)
 
 
-def believe_a_commit_refused_in_part(patch: pytest.MonkeyPatch) -> None:
-    """Kafka's answer is read as a whole: what it says of each partition is not looked at."""
-    right = Scheduler._on_commit
-    patch.setattr(Scheduler, "_on_commit", lambda self, error, _partitions: right(self, error, []))
-
-
-def hand_over_on_trust(patch: pytest.MonkeyPatch) -> None:
-    """A commit that is not known to have failed is not made again when lanes are given away."""
-
-    def revoked(self: Scheduler, *_: Any) -> None:
-        self._producer.flush(1.0)
-        self._commit(asynchronous=False)
-        self._lanes.forget()
-
-    patch.setattr(Scheduler, "_revoked", revoked)
-
-
 SCHEDULER_MUTATIONS = [
     fire_early,
     settle_before_the_delivery_report,
@@ -159,6 +142,4 @@ SCHEDULER_MUTATIONS = [
     wake_up_and_go_on,
     believe_every_commit,
     drop_on_the_way_in,
-    believe_a_commit_refused_in_part,
-    hand_over_on_trust,
 ]
