@@ -1,5 +1,6 @@
 """Records from Kafka: read, or malformed, and what is made of them can be read by whoever comes next."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -69,6 +70,8 @@ def read(headers: dict[str, bytes], *, key: bytes | None) -> Delivery | None:
 @FUZZ
 @given(headers=headers_of_somebody(), key=st.none() | mutated([b"42", "bücher/1".encode()]))
 @example(headers=[*GOOD, ("type", "\ud800")], key=b"42")
+@example(headers=[*GOOD, ("outbox-origin", "outbox.events/\u0661/5")], key=b"42")
+@example(headers=[*GOOD, ("outbox-first-failed-at", b"9" * 19)], key=b"42")
 def test_a_record_is_a_delivery_that_reads_back_or_a_dead_letter_with_its_bytes(
     headers: RawHeaders, key: bytes | None
 ) -> None:
@@ -89,6 +92,10 @@ def test_a_record_is_a_delivery_that_reads_back_or_a_dead_letter_with_its_bytes(
     assert delivery.deferrals >= 0
     assert 0 <= delivery.origin.partition < 2**31
     assert delivery.origin.offset >= 0
+    # Plain digits, of ours and few: what `int` takes beside them was written by somebody else.
+    assert re.fullmatch(rb".*/[0-9]{1,18}/[0-9]{1,18}", known["outbox-origin"], re.DOTALL)
+    assert re.fullmatch(rb"[0-9]{1,18}", known["outbox-attempt"])
+    assert delivery.first_failed_at_ms is None or 0 <= delivery.first_failed_at_ms < 10**18
     assert delivery.event.created_at.utcoffset() is not None
     assert delivery.event.payload == MARK
     assert read(header_map(encode_delivery(delivery)), key=key) == delivery
