@@ -85,11 +85,13 @@ def embedded(number: int, form: int, prefix: int) -> IPv6Address:
             0x2001_0000 << 96 | prefix << 32 | number ^ 0xFFFF_FFFF,  # Teredo's client
             prefix << 80 | 0x0000_5EFE << 32 | number,  # ISATAP, RFC 5214
             prefix << 80 | 0x0200_5EFE << 32 | number,  # ISATAP, unique
+            0xFFFE << 32 | number,  # next to the mapped ones
+            0x0064_FF9B << 96 | 1 << 32 | number,  # next to NAT64
         ][form]
     )
 
 
-FORMS = 10
+FORMS = 12
 V6 = st.one_of(
     st.builds(embedded, V4.map(int), st.integers(0, FORMS - 1), PREFIXES),
     st.sampled_from(EDGES_V6).map(IPv6Address),

@@ -67,6 +67,7 @@ def parsed(text: str) -> WebhookUrl | None:
 
 @FUZZ
 @given(mutated_text(URLS, TOKENS) | any_text.map("https://".__add__))
+@example('https://receiver.example/"<>^`{|}?"<>^`{|}')
 @example("https://" + "a." * 1_000)
 @example("https://" + "ß" * 2_000)
 def test_any_text_is_refused_or_a_url_that_stays_what_it_is(text: str) -> None:
