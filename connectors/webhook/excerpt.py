@@ -63,14 +63,12 @@ class Excerpt:
     def feed(self, piece: bytes) -> None:
         """Take the next piece of the body."""
         room = self._limit_bytes - len(self._kept)
-        if room <= 0:
-            self.is_whole = False
-            return
         if self._inflater is None:
             self._keep(piece, room)
         elif self._inflater.eof:
             self.is_whole = False
-        else:
+        elif self.is_whole:
+            # Also without room: what comes may be the stream's last words, and nothing of the body.
             self._inflate(self._inflater, piece, room)
 
     def _keep(self, decoded: bytes, room: int) -> None:

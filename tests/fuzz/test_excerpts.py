@@ -48,6 +48,7 @@ def test_any_body_has_a_bounded_beginning(
     limit_bytes=st.integers(1, 120),
 )
 @example(encoding="deflate", raw=ENCODED["deflate, raw"], cuts=[1], limit_bytes=120)
+@example(encoding="gzip", raw=ENCODED["gzip"], cuts=[1], limit_bytes=len(BODY))
 @example(encoding="gzip", raw=ENCODED["gzip"] * 2, cuts=[1], limit_bytes=120)
 def test_how_a_body_was_cut_changes_nothing(
     encoding: str, raw: bytes, cuts: list[int], limit_bytes: int
