@@ -91,7 +91,13 @@ def _place(record: Record) -> Place:
         partition=(record.topic, record.partition),
         offset=record.offset,
         appended_ms=record.appended_at_ms,
+        due_ms=_due_ms(record),
     )
+
+
+def _due_ms(record: Record) -> float | None:
+    due = record.headers.get("outbox-due-at") if record.topic.startswith("outbox.retry-") else None
+    return float(due) if due else None
 
 
 def _waiting(site: Site) -> Iterator[Waiting]:
@@ -100,13 +106,12 @@ def _waiting(site: Site) -> Iterator[Waiting]:
     for name in _READ:
         for record in _records(site, name):
             if any(commits.leave_open(_place(record)) for commits in open_to):
-                due = record.headers.get("outbox-due-at") if name.startswith("outbox.retry-") else None
                 yield Waiting(
                     event_id=record.event_id,
                     target=record.headers.get("outbox-target"),
                     topic=name,
                     appended_ms=record.appended_at_ms,
-                    due_ms=float(due) if due else None,
+                    due_ms=_due_ms(record),
                 )
 
 

@@ -99,6 +99,11 @@ class Place:
     partition: Partition
     offset: int
     appended_ms: float
+    due_ms: float | None = None
+
+    def in_hand(self, at_ms: float) -> bool:
+        """Could its reader have begun with it by then? What waits in a lane is not begun before it is due."""
+        return self.appended_ms <= at_ms and (self.due_ms is None or self.due_ms <= at_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ Accounting is by delivery (event × target), expected from what Postgres has com
 target answered that it took it), or a dead letter, or waits in a topic whose next reader gets it.
 
 Repetition. A delivery is repeated where its target took it twice, although the product had recorded nothing else
-of the first time. It is excused by a crash between the two if, at that moment, no commit covered the record it
-came from: it was in flight, or settled since the last commit. `stale` are those excused ones that were settled
-long before.
+of the first time. A crash before it excuses one repetition, if at that moment the delivery had begun, and no commit
+covered the record it came from: it was in flight, or settled since the last commit. `stale` are those excused ones
+that were settled long before.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class _Case:
             for before, after in pairwise(receipts):
                 ended_ms = before.began_ms if before.answered_ms is None else before.answered_ms
                 if not before.ok and after.began_ms < ended_ms + gap_ms - _CLOCK_SLACK_MS:
-                    excused = self._same_attempt(before, after) or self._crash(before, after)
+                    excused = self._same_attempt(before, after) or self._crashes(delivery, after)
                     found += [] if excused else [_name(delivery)]
             found += self._before_the_promise(delivery)
         return found
@@ -197,11 +197,7 @@ class _Case:
                 continue
             following = [r for r in self.receipts[delivery] if r.began_ms > turn.ended_ms + _CLOCK_SLACK_MS]
             if following and following[0].began_ms < turn.next_ms - _CLOCK_SLACK_MS:
-                before = [
-                    r for r in self.receipts[delivery] if r.began_ms <= turn.ended_ms + _CLOCK_SLACK_MS
-                ][-1:]
-                if not before or not self._crash(before[0], following[0]):
-                    found.append(_name(delivery))
+                found += [] if self._crashes(delivery, following[0]) else [_name(delivery)]
         return found
 
     def wrong_bytes(self) -> list[str]:
@@ -242,9 +238,12 @@ class _Case:
         found: list[tuple[Delivery, Fault | None]] = []
         for delivery, receipts in self.receipts.items():
             taken = [receipt for receipt in receipts if receipt.ok]
+            used: list[Fault] = []
             for first, again in pairwise(taken):
                 if not self._answer_was_lost(first):
-                    found.append((delivery, self._crash(first, again)))
+                    excuse = next((f for f in self._crashes(delivery, again) if f not in used), None)
+                    used += [excuse] if excuse else []
+                    found.append((delivery, excuse))
         return found
 
     def stale(self, repeated: Iterable[tuple[Delivery, Fault | None]]) -> list[str]:
@@ -270,24 +269,26 @@ class _Case:
             for turn in self.turns[receipt.delivery]
         )
 
-    def _crash(self, first: Receipt, again: Receipt) -> Fault | None:
-        for fault in self.crashes:
-            if (
-                first.began_ms <= fault.struck_ms
-                and fault.began_ms <= again.began_ms
-                and self._left_open(first.delivery, fault)
-            ):
-                return fault
-        return None
+    def _crashes(self, delivery: Delivery, again: Receipt) -> list[Fault]:
+        """What excuses this attempt: a crash before it, when the delivery had begun and was in no commit."""
+        return [f for f in self.crashes if f.began_ms <= again.began_ms and self._left_open(delivery, f)]
 
     def _left_open(self, delivery: Delivery, fault: Fault) -> bool:
-        """Was a record that this delivery comes from in a topic, and in no commit, when the fault struck?"""
+        """Had it begun, and was a record that it comes from in no commit, when the fault struck?"""
         event_id, target = delivery
-        return fault.repeats is not None and any(
-            place.target in {None, target}
-            and place.appended_ms <= fault.struck_ms
-            and fault.repeats.leave_open(place)
-            for place in self.places[event_id]
+        begun_ms = [
+            *(receipt.began_ms for receipt in self.receipts[delivery][:1]),
+            *(turn.started_ms for turn in self.turns[delivery][:1]),
+        ]
+        return (
+            fault.repeats is not None
+            and min(begun_ms, default=fault.struck_ms + 1) <= fault.struck_ms
+            and any(
+                place.target in {None, target}
+                and place.in_hand(fault.struck_ms)
+                and fault.repeats.leave_open(place)
+                for place in self.places[event_id]
+            )
         )
 
     def fault_lines(self, repeated: Sequence[tuple[Delivery, Fault | None]]) -> list[FaultLine]:
@@ -304,8 +305,7 @@ class _Case:
 
     def _repeatable(self, fault: Fault) -> int:
         """How many deliveries had begun when it struck, and were in no commit."""
-        begun = {r.delivery for r in self.evidence.receipts if r.began_ms <= fault.struck_ms}
-        return sum(1 for delivery in begun if self._left_open(delivery, fault))
+        return sum(1 for delivery in self.expected if self._left_open(delivery, fault))
 
 
 def _line(rule: str, found: Sequence[str]) -> Line:

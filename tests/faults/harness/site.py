@@ -95,10 +95,14 @@ def open_site(
     with ExitStack() as exits:
         targets = _add_endpoints(ground, run, port=port, exits=exits)
         clock = ClockStep(logs / "clock-step")
-        altered = ["-m", _ALTERED, mutant, str(clock.path)]
+        altered = [
+            "-m",
+            _ALTERED,
+            mutant,
+        ]
         worker = Member(
             name="worker-near",
-            arguments=[*altered, "worker"],
+            arguments=[*altered, str(ClockStep(logs / "clock-true").path), "worker"],
             environment=_worker_environment(ground, run, journals[1]),
             log=logs / "worker-near.log",
         )
@@ -174,7 +178,7 @@ def _members(site: Site, *, altered: list[str], port: int, far: bool) -> Iterato
         )
     yield Member(
         name="scheduler",
-        arguments=[*altered, "scheduler"],
+        arguments=[*altered, str(site.clock.path), "scheduler"],
         environment={
             "OUTBOX_KAFKA_BOOTSTRAP_SERVERS": site.kafka,
             "OUTBOX_TIERS": ground.tiers,

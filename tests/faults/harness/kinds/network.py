@@ -56,4 +56,6 @@ class Partitioned(Kind):
             began_ms=began_ms,
             healed_ms=began_ms + _SESSION_S * 1000,
             repeats=commits,
+            # Its lease lasts as long as its session: until then it begins attempts, whose requests may arrive later.
+            struck_ms=began_ms + _SESSION_S * 1000,
         )
