@@ -92,9 +92,9 @@ any_text = st.text(st.characters(), max_size=60)
 
 @st.composite
 def mutated(draw: st.DrawFn, seeds: Sequence[bytes], tokens: Sequence[bytes] = BYTES) -> bytes:
-    """One of the seeds after up to four mutations."""
+    """One of the seeds after up to three mutations."""
     raw = draw(st.sampled_from(seeds))
-    for _ in range(draw(st.integers(0, 4))):
+    for _ in range(draw(st.integers(0, 3))):
         at, end = _range(draw, len(raw))
         match draw(st.integers(0, 6)):
             case 0 if raw:
@@ -118,9 +118,9 @@ def mutated(draw: st.DrawFn, seeds: Sequence[bytes], tokens: Sequence[bytes] = B
 
 @st.composite
 def mutated_text(draw: st.DrawFn, seeds: Sequence[str], tokens: Sequence[str] = TEXTS) -> str:
-    """One of the seeds after up to four mutations; it may hold characters that UTF-8 can't write."""
+    """One of the seeds after up to three mutations; it may hold characters that UTF-8 can't write."""
     text = draw(st.sampled_from(seeds))
-    for _ in range(draw(st.integers(0, 4))):
+    for _ in range(draw(st.integers(0, 3))):
         at, end = _range(draw, len(text))
         match draw(st.integers(0, 5)):
             case 0:
