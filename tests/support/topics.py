@@ -22,7 +22,7 @@ from connectors.kafka.producer import producer_config
 from connectors.kafka.record import OutgoingRecord
 from streams.records.wire import header_map
 
-__all__ = ["Committed", "Record", "TopicTail", "committed", "group_members", "produce"]
+__all__ = ["Committed", "Record", "TopicTail", "committed", "group_is_stable", "group_members", "produce"]
 
 _ANSWER_S = 15.0
 _BATCH = 2_000
@@ -168,6 +168,16 @@ def group_members(bootstrap_servers: str, group: str) -> int:
     except KafkaException:
         return 0
     return 0 if found.state is ConsumerGroupState.DEAD else len(found.members)
+
+
+def group_is_stable(bootstrap_servers: str, group: str, *, members: int) -> bool:
+    """Whether a group has this many members, and each of them its partitions."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 4})
+    try:
+        found = admin.describe_consumer_groups([group])[group].result(_ANSWER_S)
+    except KafkaException:
+        return False
+    return found.state is ConsumerGroupState.STABLE and len(found.members) == members
 
 
 def produce(bootstrap_servers: str, records: Iterable[OutgoingRecord]) -> None:

@@ -15,8 +15,9 @@ from rich.console import Console
 
 from tests.faults.harness.ground import open_ground
 from tests.faults.harness.kinds.catalogue import Form, schedule
+from tests.faults.harness.mutants import MUTANTS
 from tests.faults.harness.report import show
-from tests.faults.harness.run import run_faults
+from tests.faults.harness.run import run_faults, turns_red
 
 __all__: list[str] = []
 
@@ -55,6 +56,31 @@ def faults(
         ran = run_faults(ground, kinds, seed=seed, rate=rate, tell=tell, mutant=mutant)
     show(ran, _console)
     raise typer.Exit(0 if ran.verdict.holds else 1)
+
+
+@app.command()
+def mutants(
+    names: Annotated[list[str] | None, typer.Argument(help="Which; none means all.")] = None,
+    *,
+    seed: Annotated[int, typer.Option(help="The seed of the load.")] = 1,
+) -> None:
+    """Break one rule after the other, and see the verdict turn red for each."""
+    unknown = set(names or ()) - set(MUTANTS)
+    if unknown:
+        raise typer.BadParameter(f"no mutant is called {', '.join(sorted(unknown))}", param_hint="names")
+    missed = []
+    with open_ground(Path(tempfile.mkdtemp(prefix="outbox-faults-")), tell=_console.print) as ground:
+        for name in names or MUTANTS:
+            red = turns_red(ground, name, seed=seed, tell=_ignore)
+            _console.print(f"{name}: {MUTANTS[name].turns_red}: {red.count}", highlight=False)
+            missed += [] if red.count else [name]
+    if missed:
+        _console.print(f"[bold red]not found: {', '.join(missed)}[/]")
+    raise typer.Exit(1 if missed else 0)
+
+
+def _ignore(_: str) -> None:
+    """What a mutant's run tells is of no interest."""
 
 
 if __name__ == "__main__":

@@ -183,12 +183,17 @@ class _Case:
         return found
 
     def _same_attempt(self, before: Receipt, after: Receipt) -> bool:
-        """The kept connection was closed without an answer, and the request sent again on a new one (CASES 23)."""
-        return before.answered_ms is None and any(
+        """The kept connection was closed without an answer, and the request sent again on a new one (CASES 23).
+
+        A crash may have taken the record of that attempt.
+        """
+        if before.answered_ms is not None:
+            return False
+        return any(
             turn.started_ms - _CLOCK_SLACK_MS <= before.began_ms
             and after.began_ms <= turn.ended_ms + _CLOCK_SLACK_MS
             for turn in self.turns[before.delivery]
-        )
+        ) or any(f.began_ms >= after.began_ms for f in self.crashes if self._left_open(before.delivery, f))
 
     def _before_the_promise(self, delivery: Delivery) -> list[str]:
         found = []

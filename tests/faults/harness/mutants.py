@@ -19,6 +19,7 @@ from streams.delay.lane import Lane
 from streams.delay.scheduler import Scheduler
 from streams.dispatch.dispatcher import Dispatcher
 from tests.faults.harness.kinds.kind import Kind
+from tests.faults.harness.kinds.nothing import Nothing
 from tests.faults.harness.kinds.ours import Frozen, Killed, Scaled, Terminated
 from tests.faults.harness.kinds.produce import ProduceRefused
 
@@ -141,11 +142,13 @@ MUTANTS: Final[dict[str, Mutant]] = {
         turns_red="lost",
     ),
     "drop-on-revoke": Mutant(breaks=_drop_on_revoke, shown_by=(Scaled(),), turns_red="lost"),
-    "fire-early": Mutant(breaks=_fire_early, shown_by=(), turns_red="early"),
+    "fire-early": Mutant(breaks=_fire_early, shown_by=(Nothing(6),), turns_red="early"),
     "forget-a-lane": Mutant(
         breaks=_forget_a_lane, shown_by=(Terminated("scheduler"),), turns_red="stuck in a topic"
     ),
-    "sign-other-bytes": Mutant(breaks=_sign_other_bytes, shown_by=(), turns_red="wrong signatures"),
+    "sign-other-bytes": Mutant(
+        breaks=_sign_other_bytes, shown_by=(Nothing(3),), turns_red="wrong signatures"
+    ),
     "zombies": Mutant(breaks=_zombies, shown_by=(Frozen("worker"),), turns_red="repeated without a crash"),
 }
 

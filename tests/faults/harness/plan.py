@@ -41,6 +41,7 @@ class Behaviour:
         share: how much of the load is of that type.
         gap_ms: the least time between an attempt's end and the next one's begin.
         prompt: its first attempt succeeds at once, so it shows how late the system is.
+        hangs: some of its attempts take seconds, and others of the same key wait for them.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Behaviour:
     ends: Ending
     gap_ms: float = 500.0
     prompt: bool = False
+    hangs: bool = False
 
 
 #: All targets. Two of them share the type `plain`, so that its events have two deliveries each.
@@ -57,9 +59,9 @@ BEHAVIOURS: Final[tuple[Behaviour, ...]] = (
     Behaviour(name="ledger", kind="handler", wants="plain", ends="delivered", prompt=True),
     Behaviour(name="flaky", kind="endpoint", wants="flaky", ends="delivered"),
     Behaviour(name="shaky", kind="handler", wants="flaky", ends="delivered"),
-    Behaviour(name="late", kind="endpoint", wants="late", ends="delivered"),
+    Behaviour(name="late", kind="endpoint", wants="late", ends="delivered", hangs=True),
     Behaviour(name="resetting", kind="endpoint", wants="reset", ends="delivered"),
-    Behaviour(name="stalling", kind="endpoint", wants="stall", ends="delivered"),
+    Behaviour(name="stalling", kind="endpoint", wants="stall", ends="delivered", hangs=True),
     Behaviour(name="hinting", kind="endpoint", wants="hint", ends="delivered", gap_ms=HINT_S * 1000.0),
     Behaviour(name="rejecting", kind="endpoint", wants="reject", ends="dead"),
     Behaviour(name="failing", kind="endpoint", wants="fail", ends="dead"),

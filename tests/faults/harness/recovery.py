@@ -26,7 +26,7 @@ def recoveries(evidence: Evidence, *, targets: Mapping[str, Behaviour]) -> list[
     """Seconds from each fault's end to the last late arrival that it caused; 0 where nothing was late."""
     began = [fault.began_ms for fault in evidence.faults]
     took = [0.0] * len(began)
-    for should_ms, came_ms in (*_late_events(evidence, targets), *_late_retries(evidence)):
+    for should_ms, came_ms in (*_late_events(evidence, targets), *_late_retries(evidence, targets)):
         index = bisect_right(began, should_ms) - 1
         if index >= 0:
             healed_ms = evidence.faults[index].healed_ms
@@ -48,14 +48,15 @@ def _late_events(evidence: Evidence, targets: Mapping[str, Behaviour]) -> Iterat
             yield created_ms + _LATE_MS, came_ms
 
 
-def _late_retries(evidence: Evidence) -> Iterator[tuple[float, float]]:
+def _late_retries(evidence: Evidence, targets: Mapping[str, Behaviour]) -> Iterator[tuple[float, float]]:
     begun: dict[Delivery, list[float]] = defaultdict(list)
     for turn in evidence.turns:
         begun[turn.delivery].append(turn.started_ms)
     for receipt in evidence.receipts:
         begun[receipt.delivery].append(receipt.began_ms)
     for turn in evidence.turns:
-        if turn.next_ms is None:
+        behaviour = targets.get(turn.target)
+        if turn.next_ms is None or (behaviour is not None and behaviour.hangs):
             continue
         later = [at_ms for at_ms in begun[turn.delivery] if at_ms > turn.ended_ms + _CLOCK_SLACK_MS]
         if later and min(later) - turn.next_ms > _LATE_RETRY_MS:

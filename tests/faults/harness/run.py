@@ -10,19 +10,25 @@ from dataclasses import dataclass
 from tests.faults.harness.evidence import gather
 from tests.faults.harness.facts import Fault, Resources
 from tests.faults.harness.ground import Ground
-from tests.faults.harness.judge import Verdict, judge
+from tests.faults.harness.judge import Line, Verdict, judge
 from tests.faults.harness.kinds.kind import Kind, now_ms
+from tests.faults.harness.mutants import MUTANTS
 from tests.faults.harness.processes import Fleet
 from tests.faults.harness.site import Site, open_site
 
-__all__ = ["Ran", "run_faults"]
+__all__ = ["Ran", "run_faults", "turns_red"]
 
 #: How long a fault may be felt before the next one comes all the same; the verdict tells.
 _NORMAL_LIMIT_S = 60.0
 #: How long what was committed may take to its end after the load has ended.
 _END_LIMIT_S = 90.0
+#: What fails for good takes so long to use up its attempts.
 _STALLED_S = 12.0
 _QUIET_S = (1.0, 3.0)
+_MUTANT_RATE = 60.0
+#: A mutant has lost what it lost: waiting longer brings none of it.
+_MUTANT_PATIENCE_S = 15.0
+_MUTANT_SETTLE_S = 3.0
 
 Tell = Callable[[str], None]
 
@@ -38,7 +44,7 @@ class Ran:
     lasted_s: float
 
 
-def run_faults(
+def run_faults(  # noqa: PLR0913 - what a run is
     ground: Ground,
     kinds: Sequence[Kind],
     *,
@@ -47,19 +53,20 @@ def run_faults(
     tell: Tell,
     mutant: str = "none",
     patience_s: float = _END_LIMIT_S,
+    settle_s: float = _STALLED_S,
 ) -> Ran:
     """Do these faults to a system under load, and judge."""
     began_s = time.monotonic()
     with open_site(ground, seed=seed, rate=rate, mutant=mutant) as site:
         tell("the load flows")
-        site.pulse.wait_until_normal(limit_s=_NORMAL_LIMIT_S)
         before = _samples(site.fleet)
-        faults = [_strike(site, kind, tell=tell) for kind in kinds]
+        normal_s = _NORMAL_LIMIT_S if mutant == "none" else _MUTANT_PATIENCE_S
+        faults = [_strike(site, kind, tell=tell, limit_s=normal_s) for kind in kinds]
         site.load.end()
         tell(f"{site.pulse.committed} events were committed; waiting for the last of them")
         if not site.pulse.wait(lambda: site.pulse.awaited() == 0, limit_s=patience_s):
             tell(f"{site.pulse.awaited()} deliveries did not come within {patience_s:g} s")
-        time.sleep(_STALLED_S)  # what was meant to fail uses up its attempts
+        time.sleep(settle_s)  # what was meant to fail uses up its attempts
         after = _samples(site.fleet)
         ended_ms = now_ms()
         site.fleet.stop()
@@ -76,9 +83,25 @@ def run_faults(
         )
 
 
-def _strike(site: Site, kind: Kind, *, tell: Tell) -> Fault:
+def turns_red(ground: Ground, mutant: str, *, seed: int, tell: Tell) -> Line:
+    """Run with a rule broken, under the faults that bring it out, and give the line that must not hold."""
+    broken = MUTANTS[mutant]
+    ran = run_faults(
+        ground,
+        broken.shown_by,
+        seed=seed,
+        rate=_MUTANT_RATE,
+        tell=tell,
+        mutant=mutant,
+        patience_s=_MUTANT_PATIENCE_S,
+        settle_s=_MUTANT_SETTLE_S,
+    )
+    return ran.verdict.line(broken.turns_red)
+
+
+def _strike(site: Site, kind: Kind, *, tell: Tell, limit_s: float) -> Fault:
     fault = kind.strike(site)
-    normal = site.pulse.wait_until_normal(limit_s=_NORMAL_LIMIT_S)
+    normal = site.pulse.wait_until_normal(limit_s=limit_s)
     ended = "and all is as before" if normal else f"and {site.pulse.late()} deliveries are still late"
     tell(f"{fault.kind}: {fault.detail}, {ended}")
     time.sleep(site.rng.uniform(*_QUIET_S))

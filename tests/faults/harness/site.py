@@ -27,7 +27,7 @@ from tests.faults.harness.processes import Fleet, Member
 from tests.faults.harness.pulse import Pulse
 from tests.support.marks import URL_MARK, marked_secret
 from tests.support.stepped_clock import ClockStep
-from tests.support.topics import TopicTail, committed, group_members
+from tests.support.topics import TopicTail, committed, group_is_stable
 
 __all__ = ["Site", "open_site"]
 
@@ -141,7 +141,7 @@ def open_site(
 def _wait_until_it_flows(site: Site, *, workers: int) -> None:
     pulse, logs = site.pulse, site.logs
     if not pulse.wait(
-        lambda: group_members(site.kafka, topics.WORKER_GROUP) == workers, limit_s=_NORMAL_LIMIT_S
+        lambda: group_is_stable(site.kafka, topics.WORKER_GROUP, members=workers), limit_s=_NORMAL_LIMIT_S
     ):
         raise AssertionError(f"the workers did not join their group; see the logs in {logs}")
     if not pulse.wait(lambda: pulse.late() == 0 and pulse.arrived > 0, limit_s=_NORMAL_LIMIT_S):

@@ -13,6 +13,7 @@ from tests.faults.harness.site import Site
 __all__ = ["Dropped", "Partitioned"]
 
 _SESSION_S = 6.0
+_BEFORE_THE_END_S = 1.0
 _BETWEEN_S = 0.7
 
 
@@ -45,8 +46,10 @@ class Partitioned(Kind):
             ground.namespace.part()
         else:
             ground.proxy.stall()
+        time.sleep(_SESSION_S - _BEFORE_THE_END_S)
+        # Until its session ends nobody else commits for its partitions, and it can't.
         commits = site.commits("worker")
-        time.sleep(lasts_s)
+        time.sleep(lasts_s - (now_ms() - began_ms) / 1000)
         if ground.namespace is not None:
             ground.namespace.join()
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,12 +24,13 @@ from tests.faults.harness.site import Site
 __all__ = ["ProduceRefused"]
 
 _ANSWER_S = 15.0
+_LIMIT = "max.message.bytes"
 _TOPICS = (topics.ATTEMPTS, topics.DEAD_LETTER, topics.REDELIVERY, *map(topics.retry_topic, TIERS))
 
 
 @dataclass(frozen=True, slots=True)
 class ProduceRefused(Kind):
-    """Topics that ask for more replicas than there are refuse every record, as a cluster that lost brokers does.
+    """Topics that take no record of more than a byte refuse every one.
 
     With `killing`, every worker is killed while it holds outcomes that Kafka has not taken.
     """
@@ -54,18 +55,24 @@ class ProduceRefused(Kind):
 
 @contextmanager
 def _refusing(bootstrap_servers: str) -> Iterator[None]:
-    _alter(bootstrap_servers, replicas="2")
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 4})
+    asked = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in _TOPICS])
+    before = {topic.name: found.result(_ANSWER_S)[_LIMIT].value for topic, found in asked.items()}
+    _limit(admin, dict.fromkeys(_TOPICS, "1"))
     try:
         yield
     finally:
-        _alter(bootstrap_servers, replicas="1")
+        _limit(admin, before)
 
 
-def _alter(bootstrap_servers: str, *, replicas: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 4})
-    entry = ConfigEntry("min.insync.replicas", replicas, incremental_operation=AlterConfigOpType.SET)
+def _limit(admin: AdminClient, limits: Mapping[str, str]) -> None:
     resources = [
-        ConfigResource(ConfigResource.Type.TOPIC, name, incremental_configs=[entry]) for name in _TOPICS
+        ConfigResource(
+            ConfigResource.Type.TOPIC,
+            name,
+            incremental_configs=[ConfigEntry(_LIMIT, limit, incremental_operation=AlterConfigOpType.SET)],
+        )
+        for name, limit in limits.items()
     ]
     for future in admin.incremental_alter_configs(resources).values():
         future.result(_ANSWER_S)
