@@ -38,6 +38,18 @@ audit: $(STAMP) ## Look the locked packages up in the advisory databases; says s
 fuzz: $(STAMP) ## Garble what comes in from outside, 50,000 examples each (OUTBOX_FUZZ_EXAMPLES); an hour
 	@OUTBOX_FUZZ_EXAMPLES=$${OUTBOX_FUZZ_EXAMPLES:-50000} $(BIN)/python -m pytest tests/fuzz
 
+.PHONY: faults
+faults: $(STAMP) ## Kill, freeze and cut everything under load, and judge from outside; a dozen minutes (SEED=n repeats a run)
+	@$(BIN)/python -m tests.faults.harness faults --seed $(or $(SEED),0)
+
+.PHONY: mutants
+mutants: $(STAMP) ## Break each rule on purpose, and see that the fault harness finds it; five minutes
+	@$(BIN)/python -m tests.faults.harness mutants
+
+.PHONY: soak
+soak: $(STAMP) ## A steady load, and whether anything grows; an hour (MINUTES=n)
+	@$(BIN)/python -m tests.faults.harness soak --minutes $(or $(MINUTES),60)
+
 .PHONY: lint
 lint: $(STAMP) ## Check the style, every rule on, and the import rules
 	@$(BIN)/ruff check --quiet .

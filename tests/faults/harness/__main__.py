@@ -7,17 +7,20 @@ import signal
 import sys
 import tempfile
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from streams.settings.fields import Fields
 from tests.faults.harness.ground import open_ground
 from tests.faults.harness.kinds.catalogue import Form, schedule
 from tests.faults.harness.mutants import MUTANTS
-from tests.faults.harness.report import show
+from tests.faults.harness.report import show, show_trends
 from tests.faults.harness.run import run_faults, turns_red
+from tests.faults.harness.soak import Series, Soaking, trends
 
 __all__: list[str] = []
 
@@ -77,6 +80,27 @@ def mutants(
     if missed:
         _console.print(f"[bold red]not found: {', '.join(missed)}[/]")
     raise typer.Exit(1 if missed else 0)
+
+
+@app.command()
+def soak(
+    *,
+    minutes: Annotated[float, typer.Option(help="How long.", min=0.5)] = 60.0,
+    rate: Annotated[float, typer.Option(help="Events a second.")] = 50.0,
+    seed: Annotated[int, typer.Option(help="The seed of the load.")] = 1,
+) -> None:
+    """Put a steady load on the default tiers, and see whether anything grows."""
+    series: Series = {}
+    tiers: tuple[timedelta, ...] = Fields.model_fields["tiers"].default
+    with open_ground(
+        Path(tempfile.mkdtemp(prefix="outbox-soak-")), tell=_console.print, tiers=tiers
+    ) as ground:
+        kinds = [Soaking(minutes * 60, series)]
+        ran = run_faults(ground, kinds, seed=seed, rate=rate, tell=_console.print)
+    show(ran, _console)
+    found = trends(series)
+    show_trends(found, _console)
+    raise typer.Exit(0 if ran.verdict.holds and all(trend.flat for trend in found) else 1)
 
 
 def _ignore(_: str) -> None:

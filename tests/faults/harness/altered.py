@@ -7,9 +7,11 @@ Without a mutant nothing of the product is changed.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
+from tests.faults.harness.task_count import count_tasks
 from tests.support.stepped_clock import ClockStep, step_the_clock
 
 __all__: list[str] = []
@@ -17,6 +19,7 @@ __all__: list[str] = []
 
 def main(mutant: str, clock: str, *arguments: str) -> None:
     step_the_clock(ClockStep(Path(clock)))
+    count_tasks(Path(os.environ["FAULTS_FOLDER"]))
     if mutant != "none":
         from tests.faults.harness.mutants import install  # noqa: PLC0415 - only a mutant pays for it
 

@@ -9,7 +9,6 @@ import psycopg
 
 from streams import topics
 from tests.faults.harness.facts import Evidence, Fault, Letter, Place, Row, Turn, Waiting
-from tests.faults.harness.ground import TIERS
 from tests.faults.harness.journal import JournalReader
 from tests.faults.harness.plan import prefix_of
 from tests.faults.harness.site import Site
@@ -22,7 +21,6 @@ _ROWS = """
     select id::text, type, encode(sha256(convert_to(payload, 'UTF8')), 'hex'), extract(epoch from created_at) * 1000
     from outbox.outbox where channel = 'events' and type like %s
 """
-_READ = (topics.EVENTS, topics.REDELIVERY, *map(topics.retry_topic, TIERS))
 _MARKS = (PAYLOAD_MARK, URL_MARK, SECRET_MARK)
 
 
@@ -37,7 +35,7 @@ def gather(site: Site, faults: Sequence[Fault], *, ended_ms: float) -> Evidence:
     since_ms = site.began_ms - 1_000
     rows = _rows(site)
     ids = {row.event_id for row in rows}
-    places = [place for topic in _READ for place in _places(site, topic, ids)]
+    places = [place for topic in _read(site) for place in _places(site, topic, ids)]
     receipts = [receipt for journal in site.journals for receipt in JournalReader(journal).read()]
     letters = [record for record in _records(site, topics.DEAD_LETTER) if record.appended_at_ms >= since_ms]
     return Evidence(
@@ -84,6 +82,11 @@ def _places(site: Site, topic: str, ids: set[str]) -> Iterator[Place]:
             yield _place(record)
 
 
+def _read(site: Site) -> tuple[str, ...]:
+    """The topics that processes of ours read with a group."""
+    return topics.EVENTS, topics.REDELIVERY, *site.ground.retry_topics
+
+
 def _place(record: Record) -> Place:
     return Place(
         event_id=record.event_id,
@@ -103,7 +106,7 @@ def _due_ms(record: Record) -> float | None:
 def _waiting(site: Site) -> Iterator[Waiting]:
     """What lies in a topic for whoever reads it next: what no commit of its group covers."""
     open_to = (site.commits("worker"), site.commits("scheduler"))
-    for name in _READ:
+    for name in _read(site):
         for record in _records(site, name):
             if any(commits.leave_open(_place(record)) for commits in open_to):
                 yield Waiting(

@@ -7,7 +7,7 @@ root and `ip` are there, from a network namespace of its own. Several runs may s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from devstack.port import LOOPBACK
 from devstack.stack import EmbeddedStack, temporary_stack
+from streams import topics
 from streams.duration import format_duration
 from streams.settings import Settings
 from streams.setup import run_setup
@@ -38,6 +39,7 @@ class Ground:
     proxy: TcpProxy
     namespace: NetworkNamespace | None
     folder: Path
+    tiers: Sequence[timedelta]
 
     @property
     def host(self) -> str:
@@ -53,12 +55,18 @@ class Ground:
         return self.namespace.command if self.namespace else lambda *argv: list(argv)
 
     @property
-    def tiers(self) -> str:
-        return ",".join(map(format_duration, TIERS))
+    def retry_topics(self) -> tuple[str, ...]:
+        return tuple(map(topics.retry_topic, self.tiers))
+
+    @property
+    def tiers_setting(self) -> str:
+        return ",".join(map(format_duration, self.tiers))
 
 
 @contextmanager
-def open_ground(folder: Path, *, tell: Callable[[str], None]) -> Iterator[Ground]:
+def open_ground(
+    folder: Path, *, tell: Callable[[str], None], tiers: Sequence[timedelta] = TIERS
+) -> Iterator[Ground]:
     """Start and set up a stack of its own; all of it is gone after the block."""
     with ExitStack() as exits:
         namespace = exits.enter_context(NetworkNamespace()) if available() else None
@@ -75,9 +83,9 @@ def open_ground(folder: Path, *, tell: Callable[[str], None]) -> Iterator[Ground
             database_url=SecretStr(found.database_url),
             kafka_bootstrap_servers=found.kafka_bootstrap_servers,
             connect_url=found.connect_url,
-            tiers=TIERS,
+            tiers=tuple(tiers),
         )
         asyncio.run(run_setup(settings, dry_run=False, on_step=lambda _: None))
         where = "a network namespace and a TCP proxy" if namespace else "a TCP proxy (no root, or no `ip`)"
         tell(f"the stack runs; the far worker reaches it through {where}")
-        yield Ground(stack=stack, proxy=proxy, namespace=namespace, folder=folder)
+        yield Ground(stack=stack, proxy=proxy, namespace=namespace, folder=folder, tiers=tiers)

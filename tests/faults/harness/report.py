@@ -11,8 +11,9 @@ from rich.table import Table
 
 from tests.faults.harness.judge import FaultLine
 from tests.faults.harness.run import Ran
+from tests.faults.harness.soak import Trend
 
-__all__ = ["show"]
+__all__ = ["show", "show_trends"]
 
 
 def show(ran: Ran, console: Console) -> None:
@@ -24,6 +25,16 @@ def show(ran: Ran, console: Console) -> None:
     console.print(", ".join(f"{count:,} {what}" for what, count in verdict.counts.items()))
     outcome = "everything holds" if verdict.holds else "RED"
     console.print(f"{outcome}; seed {ran.seed}, {ran.lasted_s:.0f} s, logs in {ran.logs}", soft_wrap=True)
+
+
+def show_trends(found: Sequence[Trend], console: Console) -> None:
+    """Print what became of each process."""
+    table = Table("process", "figure", "early", "middle", "late", "most", title="Over the time")
+    for trend in found:
+        numbers = (trend.early, trend.middle, trend.late, trend.most)
+        style = "" if trend.flat else "bold red"
+        table.add_row(trend.process, trend.figure, *(f"{number:,.0f}" for number in numbers), style=style)
+    console.print(table)
 
 
 def _rules(ran: Ran) -> Table:

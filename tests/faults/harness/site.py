@@ -20,7 +20,7 @@ from devstack.port import choose_ports
 from outbox.event_filter import EventFilter
 from streams import topics
 from tests.faults.harness.facts import Commits
-from tests.faults.harness.ground import TIERS, Ground
+from tests.faults.harness.ground import Ground
 from tests.faults.harness.load import Load
 from tests.faults.harness.plan import ATTEMPTS, BEHAVIOURS, SCHEDULE, Behaviour, prefix_of
 from tests.faults.harness.processes import Fleet, Member
@@ -35,7 +35,6 @@ _RECEIVER: Final = "tests.faults.harness.receiver"
 _ALTERED: Final = "tests.faults.harness.altered"
 _NORMAL_LIMIT_S: Final = 60.0
 _WORKERS_READ: Final = frozenset({topics.EVENTS, topics.REDELIVERY})
-_SCHEDULERS_READ: Final = frozenset(topics.retry_topic(tier) for tier in TIERS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +67,7 @@ class Site:
         """What the workers or the schedulers have committed now."""
         if whose == "worker":
             return Commits(_WORKERS_READ, committed(self.kafka, topics.WORKER_GROUP))
-        return Commits(_SCHEDULERS_READ, committed(self.kafka, topics.SCHEDULER_GROUP))
+        return Commits(self.ground.retry_topics, committed(self.kafka, topics.SCHEDULER_GROUP))
 
     def add_worker(self, name: str) -> None:
         """One more near worker."""
@@ -181,7 +180,7 @@ def _members(site: Site, *, altered: list[str], port: int, far: bool) -> Iterato
         arguments=[*altered, str(site.clock.path), "scheduler"],
         environment={
             "OUTBOX_KAFKA_BOOTSTRAP_SERVERS": site.kafka,
-            "OUTBOX_TIERS": ground.tiers,
+            "OUTBOX_TIERS": ground.tiers_setting,
             "OUTBOX_CONNECT_URL": ground.stack.settings.connect_url,
             "FAULTS_FOLDER": str(site.logs),
         },
@@ -192,7 +191,7 @@ def _members(site: Site, *, altered: list[str], port: int, far: bool) -> Iterato
 def _worker_environment(ground: Ground, run: str, journal: Path) -> dict[str, str]:
     return {
         "OUTBOX_KAFKA_BOOTSTRAP_SERVERS": ground.stack.kafka.bootstrap_servers,
-        "OUTBOX_TIERS": ground.tiers,
+        "OUTBOX_TIERS": ground.tiers_setting,
         "OUTBOX_ENDPOINT_ALLOWED_NETWORKS": f"127.0.0.0/8,{ground.host}/32",
         "OUTBOX_ENDPOINT_SCHEDULE": SCHEDULE,
         "OUTBOX_ENDPOINT_CONNECT_TIMEOUT_S": "2",

@@ -8,7 +8,6 @@ from typing import ClassVar
 from connectors.kafka.record import OutgoingRecord
 from streams import topics
 from tests.faults.harness.facts import Fault
-from tests.faults.harness.ground import TIERS
 from tests.faults.harness.kinds.kind import Kind, now_ms
 from tests.faults.harness.site import Site
 from tests.support.marks import PAYLOAD_MARK
@@ -28,7 +27,7 @@ class Poisoned(Kind):
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()
-        read = (topics.EVENTS, topics.REDELIVERY, topics.retry_topic(TIERS[0]))
+        read = (topics.EVENTS, topics.REDELIVERY, site.ground.retry_topics[0])
         poison = [record for topic in read for record in _unreadable(topic)]
         endpoint = OutgoingRecord(
             topic=topics.ENDPOINTS, partition=0, key=b"ep_poison", value=b"{", headers=[]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +17,6 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # the package
 
 from streams import topics
 from tests.faults.harness.facts import Fault
-from tests.faults.harness.ground import TIERS
 from tests.faults.harness.kinds.kind import Kind, now_ms
 from tests.faults.harness.site import Site
 
@@ -25,7 +24,7 @@ __all__ = ["ProduceRefused"]
 
 _ANSWER_S = 15.0
 _LIMIT = "max.message.bytes"
-_TOPICS = (topics.ATTEMPTS, topics.DEAD_LETTER, topics.REDELIVERY, *map(topics.retry_topic, TIERS))
+_TOPICS = (topics.ATTEMPTS, topics.DEAD_LETTER, topics.REDELIVERY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,7 @@ class ProduceRefused(Kind):
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()
         commits = None
-        with _refusing(site.kafka):
+        with _refusing(site.kafka, (*_TOPICS, *site.ground.retry_topics)):
             time.sleep(self.lasts_s)
             if self.killing:
                 began_ms = now_ms()
@@ -54,11 +53,11 @@ class ProduceRefused(Kind):
 
 
 @contextmanager
-def _refusing(bootstrap_servers: str) -> Iterator[None]:
+def _refusing(bootstrap_servers: str, names: Sequence[str]) -> Iterator[None]:
     admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 4})
-    asked = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in _TOPICS])
+    asked = admin.describe_configs([ConfigResource(ConfigResource.Type.TOPIC, name) for name in names])
     before = {topic.name: found.result(_ANSWER_S)[_LIMIT].value for topic, found in asked.items()}
-    _limit(admin, dict.fromkeys(_TOPICS, "1"))
+    _limit(admin, dict.fromkeys(names, "1"))
     try:
         yield
     finally:
