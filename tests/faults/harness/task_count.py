@@ -27,6 +27,8 @@ def tasks_of(folder: Path, pid: int) -> int:
 def _keep(path: Path) -> None:
     while True:
         # All tasks of all loops of the process: the worker has two. No public function counts those.
-        found = getattr(asyncio.tasks, "_scheduled_tasks", None) or getattr(asyncio.tasks, "_all_tasks", ())
+        found: Sized = getattr(asyncio.tasks, "_scheduled_tasks", None) or getattr(
+            asyncio.tasks, "_all_tasks", ()
+        )
         path.write_text(str(len(found)))
         time.sleep(_EVERY_S)
