@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 __all__ = ["count_tasks", "tasks_of"]
 
@@ -27,7 +28,7 @@ def tasks_of(folder: Path, pid: int) -> int:
 def _keep(path: Path) -> None:
     while True:
         # All tasks of all loops of the process: the worker has two. No public function counts those.
-        found: Sized = getattr(asyncio.tasks, "_scheduled_tasks", None) or getattr(
+        found: Any = getattr(asyncio.tasks, "_scheduled_tasks", None) or getattr(
             asyncio.tasks, "_all_tasks", ()
         )
         path.write_text(str(len(found)))
