@@ -52,8 +52,8 @@ class SystemSurroundings:
         return datetime.fromtimestamp(time.time(), UTC)
 
     def monotonic_s(self) -> float:
-        """Seconds that only go forward."""
-        return time.monotonic()
+        """Seconds that only go forward, and go on while the machine is suspended: so does the group's session."""
+        return time.clock_gettime(_ELAPSED)
 
     def random(self) -> float:
         """A float in [0, 1)."""
