@@ -101,7 +101,13 @@ def turns_red(ground: Ground, mutant: str, *, seed: int, tell: Tell) -> Line:
 
 def _strike(site: Site, kind: Kind, *, tell: Tell, limit_s: float) -> Fault:
     fault = kind.strike(site)
-    normal = site.pulse.wait_until_normal(limit_s=limit_s)
+    if not kind.waits:
+        tell(f"{fault.kind}: {fault.detail}")
+        time.sleep(site.rng.uniform(*_QUIET_S))
+        return fault
+    felt_until_ms = fault.healed_ms + kind.felt_for_s * 1000
+    site.pulse.wait(lambda: now_ms() > felt_until_ms, limit_s=limit_s)
+    normal = site.pulse.wait(site.is_normal, limit_s=limit_s)
     ended = "and all is as before" if normal else f"and {site.pulse.late()} deliveries are still late"
     tell(f"{fault.kind}: {fault.detail}, {ended}")
     time.sleep(site.rng.uniform(*_QUIET_S))

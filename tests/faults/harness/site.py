@@ -69,6 +69,11 @@ class Site:
             return Commits(_WORKERS_READ, committed(self.kafka, topics.WORKER_GROUP))
         return Commits(self.ground.retry_topics, committed(self.kafka, topics.SCHEDULER_GROUP))
 
+    def is_normal(self) -> bool:
+        """Nothing is late, and every worker has its partitions."""
+        workers = len(self.fleet.names("worker"))
+        return self.pulse.late() == 0 and group_is_stable(self.kafka, topics.WORKER_GROUP, members=workers)
+
     def add_worker(self, name: str) -> None:
         """One more near worker."""
         self.fleet.add(

@@ -7,6 +7,7 @@ from random import Random
 from typing import Literal
 
 from tests.faults.harness.kinds.clock import ClockStepped
+from tests.faults.harness.kinds.hasty import Hasty
 from tests.faults.harness.kinds.kind import Kind
 from tests.faults.harness.kinds.network import Dropped, Partitioned
 from tests.faults.harness.kinds.ours import Frozen, Killed, Scaled, Terminated
@@ -26,7 +27,23 @@ def schedule(form: Form, *, rng: Random, only: Sequence[str] = ()) -> list[Kind]
     if only:
         kinds = [kind for kind in [*_short(), *_full()] if kind.name in only]
     rng.shuffle(kinds)
-    return kinds
+    return kinds if form == "short" or only else [*kinds, *_storm(rng)]
+
+
+def _storm(rng: Random) -> list[Kind]:
+    """At the end, one fault into the other: what is lost there is lost as well."""
+    kinds = [
+        *(Killed("worker") for _ in range(4)),
+        *(Killed("scheduler") for _ in range(2)),
+        Terminated("worker"),
+        Frozen("worker"),
+        ServiceDown("kafka", down_s=1, killed=True),
+        ServiceDown("connect", down_s=0, killed=True),
+        Dropped(),
+        ReceiverRefuses(),
+    ]
+    rng.shuffle(kinds)
+    return [Hasty(kind) for kind in kinds]
 
 
 def _short() -> list[Kind]:

@@ -9,10 +9,12 @@ from typing import ClassVar
 from tests.faults.harness.facts import Commits, Fault
 from tests.faults.harness.site import Site
 
-__all__ = ["OURS_S", "THEIRS_S", "Kind", "now_ms"]
+__all__ = ["OURS_S", "SESSION_S", "THEIRS_S", "Kind", "now_ms"]
 
 #: How long recovery may take from the end of a process of ours, and of a broker, Connect or Postgres.
 OURS_S = 15.0
+#: The session timeout of the workers and the scheduler.
+SESSION_S = 6.0
 THEIRS_S = 30.0
 
 
@@ -25,6 +27,10 @@ class Kind(ABC):
 
     name: ClassVar[str]
     recovery_limit_s: float | None = OURS_S
+    felt_for_s: ClassVar[float] = 0.0
+    """How long after it heals it may still begin to be felt: a session that ends, for a member that is gone."""
+    waits: bool = True
+    """Must all be as before, before the next fault comes?"""
 
     @abstractmethod
     def strike(self, site: Site) -> Fault:

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from tests.faults.harness.facts import Fault
-from tests.faults.harness.kinds.kind import Kind, now_ms
+from tests.faults.harness.kinds.kind import SESSION_S, Kind, now_ms
 from tests.faults.harness.site import Site
 
 __all__ = ["Dropped", "Partitioned"]
 
-_SESSION_S = 6.0
 _BEFORE_THE_END_S = 1.0
 _BETWEEN_S = 0.7
 
@@ -37,16 +36,17 @@ class Partitioned(Kind):
     """The far worker's packets go nowhere for longer than its session, to the broker nor to any receiver."""
 
     name: ClassVar[str] = "partitioned"
+    felt_for_s: ClassVar[float] = SESSION_S + 1.0
 
     def strike(self, site: Site) -> Fault:
-        lasts_s = _SESSION_S + site.rng.uniform(2.0, 5.0)
+        lasts_s = SESSION_S + site.rng.uniform(2.0, 5.0)
         ground = site.ground
         began_ms = now_ms()
         if ground.namespace is not None:
             ground.namespace.part()
         else:
             ground.proxy.stall()
-        time.sleep(_SESSION_S - _BEFORE_THE_END_S)
+        time.sleep(SESSION_S - _BEFORE_THE_END_S)
         # Until its session ends nobody else commits for its partitions, and it can't.
         commits = site.commits("worker")
         time.sleep(lasts_s - (now_ms() - began_ms) / 1000)
@@ -57,8 +57,8 @@ class Partitioned(Kind):
         return self.fault(
             f"worker-far alone for {lasts_s:.1f} s",
             began_ms=began_ms,
-            healed_ms=began_ms + _SESSION_S * 1000,
+            healed_ms=began_ms + SESSION_S * 1000,
             repeats=commits,
             # Its lease lasts as long as its session: until then it begins attempts, whose requests may arrive later.
-            struck_ms=began_ms + _SESSION_S * 1000,
+            struck_ms=began_ms + SESSION_S * 1000,
         )

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tests.faults.harness.facts import Fault
-from tests.faults.harness.kinds.kind import Kind, now_ms
+from tests.faults.harness.kinds.kind import SESSION_S, Kind, now_ms
 from tests.faults.harness.site import Site
 
 __all__ = ["Frozen", "Killed", "Scaled", "Terminated"]
 
 Ours = Literal["worker", "scheduler"]
-_SESSION_S = 6.0
 _SETTLE_S = 40.0
 
 
@@ -24,6 +23,7 @@ class Killed(Kind):
 
     which: Ours
     name: ClassVar[str] = "killed"
+    felt_for_s: ClassVar[float] = SESSION_S + 1.0
 
     def strike(self, site: Site) -> Fault:
         member = site.rng.choice(site.fleet.names(self.which))
@@ -54,17 +54,18 @@ class Frozen(Kind):
 
     which: Ours
     name: ClassVar[str] = "frozen"
+    felt_for_s: ClassVar[float] = SESSION_S + 1.0
 
     def strike(self, site: Site) -> Fault:
         member = site.rng.choice(site.fleet.names(self.which))
-        lasts_s = _SESSION_S + site.rng.uniform(2.0, 5.0)
+        lasts_s = SESSION_S + site.rng.uniform(2.0, 5.0)
         began_ms = now_ms()
         site.fleet.send_signal(member, signal.SIGSTOP)
         commits = site.commits(self.which)
         time.sleep(lasts_s)
         site.fleet.send_signal(member, signal.SIGCONT)
         # Until the session is over, nobody can take its partitions: from then on recovery counts.
-        healed_ms = began_ms + _SESSION_S * 1000
+        healed_ms = began_ms + SESSION_S * 1000
         return self.fault(
             f"{member} frozen for {lasts_s:.1f} s", began_ms=began_ms, healed_ms=healed_ms, repeats=commits
         )
