@@ -48,7 +48,7 @@ def crash(at_ms: float, *, committed: int) -> Fault:
         ended_ms=at_ms,
         recovery_limit_s=15.0,
         repeats=Commits({"outbox.events"}, {EVENTS: Committed(offset=committed, metadata="")}),
-        struck_ms=at_ms,
+        struck_ms=(at_ms, at_ms),
     )
 
 

@@ -146,7 +146,8 @@ class Fault:
             whose supervisor starts it at once, that is `began_ms`.
         recovery_limit_s: how long recovery may take; None where the fault takes nothing away.
         repeats: what was committed when it struck; None for what must repeat nothing.
-        struck_ms: until when what had begun may be repeated, if `repeats` leaves it open.
+        struck_ms: from when to when the crash happened. What had begun before its end and is left open by `repeats` may
+            come again after its begin.
         poisoned: dead letters without a committed row that it brought about.
     """
 
@@ -157,7 +158,7 @@ class Fault:
     ended_ms: float
     recovery_limit_s: float | None
     repeats: Commits | None = None
-    struck_ms: float = 0.0
+    struck_ms: tuple[float, float] = (0.0, 0.0)
     poisoned: int = 0
 
 

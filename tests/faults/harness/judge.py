@@ -193,7 +193,9 @@ class _Case:
             turn.started_ms - _CLOCK_SLACK_MS <= before.began_ms
             and after.began_ms <= turn.ended_ms + _CLOCK_SLACK_MS
             for turn in self.turns[before.delivery]
-        ) or any(f.began_ms >= after.began_ms for f in self.crashes if self._left_open(before.delivery, f))
+        ) or any(
+            f.struck_ms[1] >= after.began_ms for f in self.crashes if self._left_open(before.delivery, f)
+        )
 
     def _before_the_promise(self, delivery: Delivery) -> list[str]:
         found = []
@@ -276,21 +278,22 @@ class _Case:
 
     def _crashes(self, delivery: Delivery, again: Receipt) -> list[Fault]:
         """What excuses this attempt: a crash before it, when the delivery had begun and was in no commit."""
-        return [f for f in self.crashes if f.began_ms <= again.began_ms and self._left_open(delivery, f)]
+        return [f for f in self.crashes if f.struck_ms[0] <= again.began_ms and self._left_open(delivery, f)]
 
     def _left_open(self, delivery: Delivery, fault: Fault) -> bool:
         """Had it begun, and was a record that it comes from in no commit, when the fault struck?"""
         event_id, target = delivery
+        struck_ms = fault.struck_ms[1]
         begun_ms = [
             *(receipt.began_ms for receipt in self.receipts[delivery][:1]),
             *(turn.started_ms for turn in self.turns[delivery][:1]),
         ]
         return (
             fault.repeats is not None
-            and min(begun_ms, default=fault.struck_ms + 1) <= fault.struck_ms
+            and min(begun_ms, default=struck_ms + 1) <= struck_ms
             and any(
                 place.target in {None, target}
-                and place.in_hand(fault.struck_ms)
+                and place.in_hand(struck_ms)
                 and fault.repeats.leave_open(place)
                 for place in self.places[event_id]
             )

@@ -43,7 +43,7 @@ class Kind(ABC):
         began_ms: float,
         healed_ms: float | None = None,
         repeats: Commits | None = None,
-        struck_ms: float | None = None,
+        struck_ms: tuple[float, float] | None = None,
         poisoned: int = 0,
     ) -> Fault:
         """What to tell the judge."""
@@ -55,6 +55,6 @@ class Kind(ABC):
             ended_ms=now_ms(),
             recovery_limit_s=self.recovery_limit_s,
             repeats=repeats,
-            struck_ms=began_ms if struck_ms is None else struck_ms,
+            struck_ms=struck_ms or (began_ms, began_ms),
             poisoned=poisoned,
         )

@@ -60,5 +60,5 @@ class Partitioned(Kind):
             healed_ms=began_ms + SESSION_S * 1000,
             repeats=commits,
             # Its lease lasts as long as its session: until then it begins attempts, whose requests may arrive later.
-            struck_ms=began_ms + SESSION_S * 1000,
+            struck_ms=(began_ms, began_ms + SESSION_S * 1000),
         )

@@ -29,9 +29,10 @@ class Killed(Kind):
         member = site.rng.choice(site.fleet.names(self.which))
         began_ms = now_ms()
         site.fleet.kill(member)
+        struck_ms = began_ms, now_ms()
         # The broker holds its partitions for the session: nobody commits for them before this is read.
         commits = site.commits(self.which)
-        return self.fault(f"kill -9 of {member}", began_ms=began_ms, repeats=commits)
+        return self.fault(f"kill -9 of {member}", began_ms=began_ms, repeats=commits, struck_ms=struck_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,18 @@ class Frozen(Kind):
         lasts_s = SESSION_S + site.rng.uniform(2.0, 5.0)
         began_ms = now_ms()
         site.fleet.send_signal(member, signal.SIGSTOP)
+        struck_ms = began_ms, now_ms()
         commits = site.commits(self.which)
         time.sleep(lasts_s)
         site.fleet.send_signal(member, signal.SIGCONT)
         # Until the session is over, nobody can take its partitions: from then on recovery counts.
         healed_ms = began_ms + SESSION_S * 1000
         return self.fault(
-            f"{member} frozen for {lasts_s:.1f} s", began_ms=began_ms, healed_ms=healed_ms, repeats=commits
+            f"{member} frozen for {lasts_s:.1f} s",
+            began_ms=began_ms,
+            healed_ms=healed_ms,
+            repeats=commits,
+            struck_ms=struck_ms,
         )
 
 

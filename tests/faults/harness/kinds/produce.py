@@ -41,16 +41,17 @@ class ProduceRefused(Kind):
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()
-        commits = None
+        commits, struck_ms = None, None
         with _refusing(site.kafka, (*_TOPICS, *site.ground.retry_topics)):
             time.sleep(self.lasts_s)
             if self.killing:
-                began_ms = now_ms()
+                killed_ms = now_ms()
                 for member in site.fleet.names("worker"):
                     site.fleet.kill(member)
+                struck_ms = killed_ms, now_ms()
                 commits = site.commits("worker")
         detail = f"for {self.lasts_s:g} s" + (", then kill -9 of all workers" if self.killing else "")
-        return self.fault(detail, began_ms=began_ms, healed_ms=now_ms(), repeats=commits)
+        return self.fault(detail, began_ms=began_ms, healed_ms=now_ms(), repeats=commits, struck_ms=struck_ms)
 
 
 @contextmanager

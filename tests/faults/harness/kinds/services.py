@@ -46,7 +46,7 @@ class ServiceDown(Kind):
             began_ms=began_ms,
             healed_ms=healed_ms,
             repeats=repeats,
-            struck_ms=healed_ms,
+            struck_ms=(began_ms, healed_ms),
         )
 
 
@@ -77,5 +77,5 @@ class DiskFull(Kind):
             began_ms=began_ms,
             healed_ms=healed_ms,
             repeats=commits,
-            struck_ms=healed_ms,
+            struck_ms=(began_ms, healed_ms),
         )
