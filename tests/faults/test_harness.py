@@ -23,10 +23,9 @@ from tests.faults.harness.run import run_faults, turns_red
 @pytest.fixture(scope="module")
 def ground() -> Iterator[Ground]:
     """A stack of its own: its broker and its Postgres are killed more than once."""
-    with (
-        tempfile.TemporaryDirectory(prefix="outbox-faults-") as folder,
-        open_ground(Path(folder), tell=lambda _: None) as opened,
-    ):
+    # Not deleted: a red verdict names the logs and the evidence in it.
+    folder = Path(tempfile.mkdtemp(prefix="outbox-faults-"))
+    with open_ground(folder, tell=lambda _: None) as opened:
         yield opened
 
 

@@ -8,59 +8,77 @@ import pytest
 
 from tests.faults.harness.facts import Commits, Evidence, Fault, Letter, Place, Receipt, Row, Turn, Waiting
 from tests.faults.harness.judge import Verdict, judge
-from tests.faults.harness.plan import BEHAVIOURS
+from tests.faults.harness.plan import ATTEMPTS, BEHAVIOURS, SCHEDULE
 from tests.support.topics import Committed
 
 EVENTS = ("outbox.events", 0)
 TARGETS = {f"endpoint:{behaviour.name}": behaviour for behaviour in BEHAVIOURS}
+Attempt = tuple[Receipt, Turn]
+
+
+def an_attempt(
+    target: str, at_ms: float, *, number: int = 1, ok: bool, next_ms: float | None = None
+) -> Attempt:
+    """What a target and the product say of one attempt of two milliseconds, when both are right."""
+    receipt = Receipt(
+        event_id="e1",
+        target=f"endpoint:{target}",
+        began_ms=at_ms + 1,
+        answered_ms=at_ms + 1,
+        ok=ok,
+        sha256="aa",
+    )
+    turn = Turn(
+        event_id="e1",
+        target=f"endpoint:{target}",
+        attempt=number,
+        deferrals=0,
+        outcome="succeeded" if ok else "failed",
+        started_ms=at_ms,
+        ended_ms=at_ms + 2,
+        next_ms=next_ms,
+        recorded_ms=at_ms + 4,
+        status=204 if ok else 500,
+    )
+    return receipt, turn
+
+
+SHAKY = an_attempt("shaky", 1_010, ok=True)
+FAILED = an_attempt("flaky", 1_010, ok=False, next_ms=1_900)
+TAKEN = an_attempt("flaky", 2_000, number=2, ok=True)
+AGAIN = an_attempt("flaky", 5_000, number=2, ok=True)
 ROW = Row(event_id="e1", type="load.x.flaky", sha256="aa", created_ms=1_000)
-FAILED = Receipt(
-    event_id="e1", target="endpoint:flaky", began_ms=1_010, answered_ms=1_011, ok=False, sha256="aa"
-)
-TAKEN = replace(FAILED, began_ms=2_000, answered_ms=2_001, ok=True)
-TURN = Turn(
-    event_id="e1",
-    target="endpoint:flaky",
-    attempt=1,
-    deferrals=0,
-    outcome="failed",
-    started_ms=1_010,
-    ended_ms=1_012,
-    next_ms=1_900,
-    recorded_ms=1_014,
-)
-DONE = replace(
-    TURN, attempt=2, outcome="succeeded", started_ms=2_000, ended_ms=2_002, next_ms=None, recorded_ms=2_004
-)
-SHAKY = (
-    replace(FAILED, target="endpoint:shaky", ok=True),
-    replace(DONE, target="endpoint:shaky", attempt=1, started_ms=1_010, ended_ms=1_011),
-)
 PLACE = Place(event_id="e1", target=None, partition=EVENTS, offset=5, appended_ms=1_005)
+LETTER = Letter(event_id="e1", target="endpoint:flaky", code="ENDPOINT_EXHAUSTED", appended_ms=9_000)
+WAITING = Waiting(
+    event_id="e1", target="endpoint:flaky", topic="outbox.retry-1s", appended_ms=1_014, due_ms=59_000
+)
 
 
-def crash(at_ms: float, *, committed: int) -> Fault:
+def crash(at_ms: float, *, committed: int, of: frozenset[tuple[str, int]] | None = None) -> Fault:
     return Fault(
         kind="killed",
         detail="kill -9",
         began_ms=at_ms,
         healed_ms=at_ms,
         ended_ms=at_ms,
+        calm_ms=at_ms + 8_000,
         recovery_limit_s=15.0,
-        repeats=Commits({"outbox.events"}, {EVENTS: Committed(offset=committed, metadata="")}),
+        repeats=Commits({"outbox.events"}, {EVENTS: Committed(offset=committed, metadata="")}, of),
         struck_ms=(at_ms, at_ms),
     )
 
 
-def judged(*receipts: Receipt, **changes: object) -> Verdict:
+def judged(*attempts: Attempt, **changes: object) -> Verdict:
     evidence = Evidence(
         rows=[ROW],
-        receipts=[*receipts, SHAKY[0]],
-        turns=[TURN, DONE, SHAKY[1]],
+        receipts=[receipt for receipt, _ in attempts],
+        turns=[turn for _, turn in attempts],
         letters=[],
         waiting=[],
         places=[PLACE],
         faults=[],
+        flowed_ms=900,
         ended_ms=60_000,
         leaks={},
         deaths=[],
@@ -74,105 +92,177 @@ def broken(verdict: Verdict) -> set[str]:
 
 def test_a_retry_that_came_when_it_was_due_is_right() -> None:
     """Failed once, taken once, each target accounted for: everything holds."""
-    assert broken(judged(FAILED, TAKEN)) == set()
+    assert broken(judged(SHAKY, FAILED, TAKEN)) == set()
 
 
 def test_what_nobody_took_is_lost() -> None:
     """INV-1: committed, and neither delivered nor dead nor waiting, by each target."""
-    assert broken(judged(FAILED)) == {"lost"}
+    assert broken(judged(SHAKY, FAILED)) == {"lost", "not at its end"}
 
 
 def test_a_target_that_was_never_tried_is_lost() -> None:
     """INV-1: each delivery of an event counts, not the event."""
-    verdict = judged(FAILED, TAKEN, receipts=[FAILED, TAKEN], turns=[TURN, DONE])
-    assert verdict.line("lost").count == 1
+    assert broken(judged(FAILED, TAKEN)) == {"lost", "not at its end"}
 
 
-def test_a_dead_letter_or_a_place_in_a_topic_is_no_loss() -> None:
-    """INV-1: parked and dead are accounted for; that this delivery is dead is another fault."""
-    letter = Letter(event_id="e1", target="endpoint:flaky", code="ENDPOINT_EXHAUSTED")
-    waits = Waiting(
-        event_id="e1", target="endpoint:flaky", topic="outbox.retry-1s", appended_ms=1_014, due_ms=59_000
-    )
-    assert broken(judged(FAILED, letters=[letter])) == {"to the wrong end"}
-    assert broken(judged(FAILED, waiting=[waits])) == set()
+def test_what_waits_or_is_dead_is_not_lost_and_not_at_its_end() -> None:
+    """INV-1, and more: at the end of a run what its target would take has been taken."""
+    assert broken(judged(SHAKY, FAILED, letters=[LETTER])) == {"not at its end", "to the wrong end"}
+    assert broken(judged(SHAKY, FAILED, waiting=[WAITING])) == {"not at its end"}
 
 
-def test_what_waits_long_after_it_was_due_is_stuck() -> None:
-    """A lane that nobody moves is no waiting room."""
-    waits = Waiting(
-        event_id="e1", target="endpoint:flaky", topic="outbox.retry-1s", appended_ms=1_014, due_ms=1_900
-    )
-    assert broken(judged(FAILED, waiting=[waits])) == {"stuck in a topic"}
+@pytest.mark.parametrize("due_ms", [1_900, 99_000_000])
+def test_what_waits_long_after_it_was_due_or_for_ever_is_stuck(due_ms: float) -> None:
+    """A lane that nobody moves is no waiting room, and no tier is so long."""
+    verdict = judged(SHAKY, FAILED, waiting=[replace(WAITING, due_ms=due_ms)])
+    assert "stuck in a topic" in broken(verdict)
 
 
-@pytest.mark.parametrize("began_ms", [1_300, 1_890])
-def test_a_retry_before_its_time_is_early(began_ms: float) -> None:
+@pytest.mark.parametrize("at_ms", [1_300, 1_880])
+def test_a_retry_before_its_time_is_early(at_ms: float) -> None:
     """INV-3: sooner than any lane holds, or than the record of the attempt before had said."""
-    again = replace(TAKEN, began_ms=began_ms, answered_ms=began_ms)
-    assert broken(judged(FAILED, again)) == {"early"}
+    assert broken(judged(SHAKY, FAILED, an_attempt("flaky", at_ms, number=2, ok=True))) == {"early"}
+
+
+def test_a_request_sent_again_on_a_new_connection_is_the_same_attempt_once() -> None:
+    """CASES 23: a stale connection is no failed attempt; a third request in one attempt is a fault."""
+    receipt, turn = an_attempt("resetting", 1_010, ok=True)
+    stale = replace(receipt, began_ms=1_010, answered_ms=None, ok=False)
+    row = replace(ROW, type="load.x.reset")
+    assert broken(judged((receipt, turn), rows=[row], receipts=[stale, receipt])) == set()
+    assert broken(judged((receipt, turn), rows=[row], receipts=[stale, stale, receipt])) == {"early"}
 
 
 def test_bytes_and_signatures_are_compared() -> None:
     """INV-5: with what Postgres has, and by a package that is not ours."""
-    assert broken(judged(FAILED, replace(TAKEN, sha256="bb"))) == {"wrong bytes"}
-    assert broken(judged(FAILED, replace(TAKEN, signed=False))) == {"wrong signatures"}
+    receipt, turn = TAKEN
+    assert broken(judged(SHAKY, FAILED, (replace(receipt, sha256="bb"), turn))) == {"wrong bytes"}
+    assert broken(judged(SHAKY, FAILED, (replace(receipt, signed=False), turn))) == {"wrong signatures"}
 
 
 def test_an_event_that_was_never_committed_is_told() -> None:
     """What Postgres rolled back must not arrive."""
-    assert broken(judged(FAILED, TAKEN, replace(TAKEN, event_id="e9"))) == {"never committed"}
+    receipts = [SHAKY[0], FAILED[0], TAKEN[0], replace(TAKEN[0], event_id="e9")]
+    assert broken(judged(SHAKY, FAILED, TAKEN, receipts=receipts)) == {"never committed"}
+
+
+def test_a_target_that_does_not_want_the_event_gets_nothing() -> None:
+    """INV-6, CASES 12: neither a request nor a dead letter of somebody else's event."""
+    assert broken(judged(SHAKY, FAILED, TAKEN, an_attempt("late", 1_010, ok=True))) == {
+        "to who does not want it"
+    }
+    letter = replace(LETTER, target="endpoint:late")
+    assert broken(judged(SHAKY, FAILED, TAKEN, letters=[letter])) == {"to who does not want it"}
+
+
+def test_an_answer_without_a_record_is_told() -> None:
+    """The delivery log would not know of it; a crash may take the record, nothing else."""
+    receipts = [SHAKY[0], FAILED[0], TAKEN[0]]
+    turns = [SHAKY[1], FAILED[1]]
+    assert broken(judged(receipts=receipts, turns=turns)) == {"answers without a record"}
+    assert broken(judged(receipts=receipts, turns=turns, faults=[crash(2_002, committed=5)])) == set()
+
+
+def given_up(*, attempts: int) -> list[Attempt]:
+    """A delivery that was tried so often, each time as late as the schedule allows."""
+    waits_ms = [float(wait.removesuffix("s")) * 1000 for wait in SCHEDULE.split(",")]
+    at_ms, found = 1_010.0, []
+    for number in range(1, attempts + 1):
+        wait_ms = waits_ms[min(number, len(waits_ms)) - 1]
+        found.append(an_attempt("failing", at_ms, number=number, ok=False, next_ms=at_ms + wait_ms))
+        at_ms += wait_ms + 10
+    return found
+
+
+@pytest.mark.parametrize(
+    ("attempts", "rules"),
+    [
+        (ATTEMPTS - 1, {"fewer attempts than promised"}),
+        (ATTEMPTS, set()),
+        (ATTEMPTS + 1, {"more attempts than allowed"}),
+    ],
+)
+def test_n_attempts_are_exactly_n(attempts: int, rules: set[str]) -> None:
+    """INV-7, CASES 5: no fewer before a delivery is given up, and no more."""
+    letter = replace(LETTER, target="endpoint:failing", appended_ms=50_000)
+    row = replace(ROW, type="load.x.fail")
+    assert broken(judged(*given_up(attempts=attempts), rows=[row], letters=[letter])) == rules
+
+
+def test_one_dead_letter_for_one_delivery() -> None:
+    """Twice in the dead letters without a crash is a fault."""
+    letter = replace(LETTER, target="endpoint:failing", appended_ms=50_000)
+    row = replace(ROW, type="load.x.fail")
+    verdict = judged(*given_up(attempts=ATTEMPTS), rows=[row], letters=[letter, letter])
+    assert broken(verdict) == {"dead letters repeated"}
 
 
 def test_taken_twice_without_a_crash_is_repeated() -> None:
     """INV-8: nothing but a crash repeats."""
-    again = replace(TAKEN, began_ms=5_000, answered_ms=5_001)
-    assert broken(judged(FAILED, TAKEN, again)) == {"repeated without a crash"}
+    assert broken(judged(SHAKY, FAILED, TAKEN, AGAIN)) == {"repeated without a crash"}
 
 
 def test_a_crash_excuses_one_repetition_of_what_no_commit_covered() -> None:
     """INV-8: what was in flight or settled since the last commit, once; the second repetition is a fault."""
-    again = replace(TAKEN, began_ms=5_000, answered_ms=5_001)
-    verdict = judged(FAILED, TAKEN, again, faults=[crash(2_010, committed=5)])
+    verdict = judged(SHAKY, FAILED, TAKEN, AGAIN, faults=[crash(2_010, committed=5)])
     assert broken(verdict) == set()
     assert [(line.repeated, line.repeatable) for line in verdict.faults] == [(1, 2)]
-    third = replace(TAKEN, began_ms=7_000, answered_ms=7_001)
-    assert "repeated without a crash" in broken(
-        judged(FAILED, TAKEN, again, third, faults=[crash(2_010, committed=5)])
-    )
+    third = an_attempt("flaky", 7_000, number=2, ok=True)
+    verdict = judged(SHAKY, FAILED, TAKEN, AGAIN, third, faults=[crash(2_010, committed=5)])
+    assert broken(verdict) == {"repeated without a crash"}
 
 
 @pytest.mark.parametrize(
     "fault",
-    [crash(2_010, committed=6), crash(1_001, committed=5), crash(6_000, committed=5)],
-    ids=["it was committed", "it had not begun", "it came after"],
+    [
+        crash(2_010, committed=6),
+        crash(1_001, committed=5),
+        crash(6_000, committed=5),
+        crash(2_010, committed=5, of=frozenset({("outbox.events", 3)})),
+        replace(crash(2_010, committed=5), calm_ms=-2_000.0, ended_ms=-2_000.0),
+    ],
+    ids=["it was committed", "it had not begun", "it came after", "it hit others", "it was over"],
 )
 def test_a_crash_that_did_not_hit_it_excuses_nothing(fault: Fault) -> None:
-    """INV-8: a crash elsewhere, earlier or later is no excuse."""
-    again = replace(TAKEN, began_ms=5_000, answered_ms=5_001)
-    assert "repeated without a crash" in broken(judged(FAILED, TAKEN, again, faults=[fault]))
+    """INV-8: a crash elsewhere, earlier, later or long ago is no excuse."""
+    assert "repeated without a crash" in broken(judged(SHAKY, FAILED, TAKEN, AGAIN, faults=[fault]))
 
 
 def test_repeated_though_its_settling_was_long_ago_is_told() -> None:
     """INV-8: a commit is never so late that something settled seconds before a crash comes again."""
-    again = replace(TAKEN, began_ms=9_000, answered_ms=9_001)
-    assert broken(judged(FAILED, TAKEN, again, faults=[crash(8_000, committed=5)])) == {
-        "repeated though long settled"
-    }
+    late = an_attempt("flaky", 9_000, number=2, ok=True)
+    verdict = judged(SHAKY, FAILED, TAKEN, late, faults=[crash(8_000, committed=5)])
+    assert broken(verdict) == {"repeated though long settled"}
 
 
-def test_an_answer_that_the_worker_never_heard_makes_its_retry_no_repetition() -> None:
-    """The target took it, the attempt failed by its record: to try again is right."""
-    taken = replace(FAILED, ok=True)
-    assert broken(judged(taken, TAKEN)) == set()
+def test_an_answer_that_the_worker_says_it_never_heard_needs_a_reason() -> None:
+    """A worker that mishears a quick answer when nothing is wrong repeats for no reason."""
+    receipt, turn = FAILED
+    misheard = (replace(receipt, ok=True), replace(turn, status=None))
+    assert broken(judged(SHAKY, misheard, TAKEN)) == {"repeated without a crash"}
+    cut = replace(crash(1_000, committed=9), kind="connections dropped", repeats=None)
+    assert broken(judged(SHAKY, misheard, TAKEN, faults=[cut])) == set()
 
 
 def test_recovery_lasts_until_the_last_late_thing_has_come() -> None:
-    """A first attempt that comes 20 s after its commit makes the recovery of the fault before it 20 s long."""
-    row = replace(ROW, event_id="e2", type="load.x.plain", created_ms=3_000)
-    late = replace(TAKEN, event_id="e2", target="endpoint:steady", began_ms=23_500, answered_ms=23_500)
-    other = replace(late, target="endpoint:ledger", began_ms=3_010, answered_ms=3_010)
-    fault = crash(3_500, committed=9)
-    verdict = judged(FAILED, TAKEN, late, other, rows=[ROW, row], faults=[fault])
+    """A first attempt that comes 20 s after its fault makes the recovery 20 s long; without a fault it is late."""
+    row = replace(ROW, type="load.x.plain", created_ms=3_000)
+    attempts = an_attempt("steady", 23_499, ok=True), an_attempt("ledger", 3_010, ok=True)
+    verdict = judged(*attempts, rows=[row], faults=[crash(3_500, committed=9)], flowed_ms=2_900)
     assert broken(verdict) == {"recovered too late"}
     assert [line.recovery_s for line in verdict.faults] == [20.0]
+    assert broken(judged(*attempts, rows=[row], flowed_ms=2_900)) == {"late in the calm"}
+
+
+def test_a_fault_that_leaves_the_system_there_excuses_no_standstill() -> None:
+    """However long a scale-out takes, no event waits longer than the limit."""
+    row = replace(ROW, type="load.x.plain", created_ms=3_000)
+    attempts = an_attempt("steady", 23_499, ok=True), an_attempt("ledger", 3_010, ok=True)
+    scaled = replace(crash(3_500, committed=9), repeats=None, lasting=True, healed_ms=30_000)
+    assert "recovered too late" in broken(judged(*attempts, rows=[row], faults=[scaled], flowed_ms=2_900))
+
+
+def test_a_load_that_stood_still_is_told() -> None:
+    """A run in which nothing was asked shows nothing."""
+    verdict = judged(SHAKY, FAILED, TAKEN, flowed_ms=-9_000)
+    assert broken(verdict) == {"load stood still"}

@@ -54,7 +54,8 @@ def faults(
     def tell(what: str) -> None:
         _console.print(f"[dim]{time.monotonic() - began_s:6.1f} s[/]  {what}", highlight=False)
 
-    tell(f"seed {seed}: {len(kinds)} faults")
+    chosen = "".join(f" --only '{name}'" for name in only or ())
+    tell(f"{len(kinds)} faults; to repeat: faults --seed {seed} --form {form} --rate {rate:g}{chosen}")
     with open_ground(Path(tempfile.mkdtemp(prefix="outbox-faults-")), tell=tell) as ground:
         ran = run_faults(ground, kinds, seed=seed, rate=rate, tell=tell, mutant=mutant)
     show(ran, _console)

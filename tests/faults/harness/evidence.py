@@ -24,12 +24,13 @@ _ROWS = """
 _MARKS = (PAYLOAD_MARK, URL_MARK, SECRET_MARK)
 
 
-def gather(site: Site, faults: Sequence[Fault], *, ended_ms: float) -> Evidence:
+def gather(site: Site, faults: Sequence[Fault], *, flowed_ms: float, ended_ms: float) -> Evidence:
     """Everything that the judge needs. All processes of the run have ended, so nothing moves any more.
 
     Args:
         site: where it ran.
         faults: what was done to it.
+        flowed_ms: when all was normal for the first time.
         ended_ms: when the first process was told to end.
     """
     since_ms = site.began_ms - 1_000
@@ -47,12 +48,14 @@ def gather(site: Site, faults: Sequence[Fault], *, ended_ms: float) -> Evidence:
                 event_id=record.event_id,
                 target=record.headers.get("outbox-target"),
                 code=record.headers.get("outbox-error-code", ""),
+                appended_ms=record.appended_at_ms,
             )
             for record in letters
         ],
         waiting=[waiting for waiting in _waiting(site) if waiting.event_id in ids],
         places=places,
         faults=faults,
+        flowed_ms=flowed_ms,
         ended_ms=ended_ms,
         leaks={log.name: _leaks(log.read_text(errors="replace")) for log in site.logs.glob("*.log")},
         deaths=tuple(site.fleet.deaths),
@@ -130,6 +133,7 @@ def _turn(record: Record) -> Turn:
         ended_ms=told["started_at_ms"] + told["duration_ms"],
         next_ms=told.get("next_attempt_at_ms"),
         recorded_ms=record.appended_at_ms,
+        status=told.get("status"),
     )
 
 

@@ -75,6 +75,7 @@ class Turn:
     ended_ms: float
     next_ms: float | None
     recorded_ms: float
+    status: int | None = None
 
     @property
     def delivery(self) -> Delivery:
@@ -88,6 +89,7 @@ class Letter:
     event_id: str
     target: str | None
     code: str
+    appended_ms: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +121,19 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """What a group had committed of its topics at a moment, settled runs beyond the offset included."""
+    """What a group had committed of its topics at a moment, settled runs beyond the offset included.
+
+    `of` are the partitions that count: those of the process that a fault hit. None: all of the topics'.
+    """
 
     topics: Collection[str]
     committed: Mapping[Partition, Committed]
+    of: frozenset[Partition] | None = None
 
     def leave_open(self, place: Place) -> bool:
         """Would the partition's next owner read this record again?"""
-        return place.partition[0] in self.topics and not self._cover(place)
+        counts = place.partition[0] in self.topics if self.of is None else place.partition in self.of
+        return counts and not self._cover(place)
 
     def _cover(self, place: Place) -> bool:
         commit = self.committed.get(place.partition)
@@ -144,11 +151,15 @@ class Fault:
         began_ms: when it began.
         healed_ms: when what it took away was there again, so that recovery could begin: for a killed process,
             whose supervisor starts it at once, that is `began_ms`.
+        calm_ms: when all was as before, by the pulse of the run.
         recovery_limit_s: how long recovery may take; None where the fault takes nothing away.
         repeats: what was committed when it struck; None for what must repeat nothing.
         struck_ms: from when to when the crash happened. What had begun before its end and is left open by `repeats` may
             come again after its begin.
+        lasting: the system is there all the while, so how late something came counts, not when the fault was over.
+        repeats_rows: the connector may read rows again that it had sent.
         poisoned: dead letters without a committed row that it brought about.
+        problems: what did not go as this kind of fault has to.
     """
 
     kind: str
@@ -157,9 +168,17 @@ class Fault:
     healed_ms: float
     ended_ms: float
     recovery_limit_s: float | None
+    calm_ms: float = 0.0
     repeats: Commits | None = None
     struck_ms: tuple[float, float] = (0.0, 0.0)
+    lasting: bool = False
+    repeats_rows: bool = False
     poisoned: int = 0
+    problems: tuple[str, ...] = ()
+
+    def overlaps(self, from_ms: float, to_ms: float) -> bool:
+        """Did it last, with what it left behind, within this span?"""
+        return self.began_ms <= to_ms and from_ms <= max(self.calm_ms, self.ended_ms)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +189,7 @@ class Resources:
     rss_mb: tuple[float, float]
     descriptors: tuple[int, int]
     threads: tuple[int, int]
+    restarted: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +203,7 @@ class Evidence:
     waiting: Sequence[Waiting]
     places: Sequence[Place]
     faults: Sequence[Fault]
+    flowed_ms: float
     ended_ms: float
     leaks: Mapping[str, Sequence[str]]
     deaths: Sequence[str]

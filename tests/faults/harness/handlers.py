@@ -1,6 +1,6 @@
 """The handlers of a run, loaded by its workers as an application's module is. They write down every call.
 
-`FAULTS_JOURNAL` names the journal, `FAULTS_PREFIX` what the run's event types begin with.
+`FAULTS_JOURNAL` names the journal, `FAULTS_RUN` the run, and `FAULTS_PREFIX` what its event types begin with.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ __all__: list[str] = []
 
 _journal = JournalWriter(Path(os.environ["FAULTS_JOURNAL"]))
 _prefix = os.environ["FAULTS_PREFIX"]
+_run = os.environ["FAULTS_RUN"]
 _tried: set[str] = set()
 
 
@@ -26,7 +27,7 @@ def _note(event: Event, handler: str, *, ok: bool) -> None:
     _journal.write(
         Receipt(
             event_id=str(event.id),
-            target=f"handler:{handler}",
+            target=f"handler:{handler}-{_run}",
             began_ms=now_ms,
             answered_ms=now_ms,
             ok=ok,
@@ -35,12 +36,12 @@ def _note(event: Event, handler: str, *, ok: bool) -> None:
     )
 
 
-@handlers.on(f"{_prefix}.plain", name="ledger")
+@handlers.on(f"{_prefix}.plain", name=f"ledger-{_run}")
 async def ledger(event: Event) -> None:
     _note(event, "ledger", ok=True)
 
 
-@handlers.on(f"{_prefix}.flaky", name="shaky")
+@handlers.on(f"{_prefix}.flaky", name=f"shaky-{_run}")
 async def shaky(event: Event) -> None:
     """Fails the first time that this process sees an event with an even id."""
     ok = bool(event.id.int % 2) or str(event.id) in _tried
@@ -50,7 +51,7 @@ async def shaky(event: Event) -> None:
         raise TemporaryError("not yet")
 
 
-@handlers.on(f"{_prefix}.refuse", name="refusing")
+@handlers.on(f"{_prefix}.refuse", name=f"refusing-{_run}")
 async def refusing(event: Event) -> None:
     _note(event, "refusing", ok=False)
     raise PermanentError("never")

@@ -9,10 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from random import Random
+from uuid import UUID
 
 import psycopg
 
 import outbox
+from outbox.event_id import new_event_id
 from outbox.row import OutboxRow
 from tests.faults.harness.plan import event_mix, prefix_of
 from tests.support.marks import PAYLOAD_MARK
@@ -41,14 +43,24 @@ class Load:
         self._pause_s = self._batch / rate
         self._on_commit = on_commit
         self._enough = threading.Event()
-        self._thread = threading.Thread(target=self._flow, name="load", daemon=True)
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, name="load", daemon=True)
 
     def begin(self) -> None:
         self._thread.start()
 
     def end(self) -> None:
+        """End the load. What ended it before is raised."""
         self._enough.set()
         self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def _run(self) -> None:
+        try:
+            self._flow()
+        except Exception as error:  # noqa: BLE001 - raised where the load is ended
+            self._error = error
 
     def _flow(self) -> None:
         while not self._enough.is_set():
@@ -67,6 +79,7 @@ class Load:
                     type=f"{self._prefix}.{event.wants}",
                     aggregate=("order", event.aggregate_id),
                     payload=event.text.replace("filler", PAYLOAD_MARK).encode(),
+                    id=UUID(int=new_event_id().int & ~0xFF | event.chance),
                 )
                 for event in batch
             ]

@@ -40,6 +40,7 @@ class Behaviour:
         wants: the last part of the event type that it subscribes to.
         share: how much of the load is of that type.
         gap_ms: the least time between an attempt's end and the next one's begin.
+        attempts: how many there are before it is dead.
         prompt: its first attempt succeeds at once, so it shows how late the system is.
         hangs: some of its attempts take seconds, and others of the same key wait for them.
     """
@@ -49,6 +50,7 @@ class Behaviour:
     wants: str
     ends: Ending
     gap_ms: float = 500.0
+    attempts: int = 1
     prompt: bool = False
     hangs: bool = False
 
@@ -64,7 +66,7 @@ BEHAVIOURS: Final[tuple[Behaviour, ...]] = (
     Behaviour(name="stalling", kind="endpoint", wants="stall", ends="delivered", hangs=True),
     Behaviour(name="hinting", kind="endpoint", wants="hint", ends="delivered", gap_ms=HINT_S * 1000.0),
     Behaviour(name="rejecting", kind="endpoint", wants="reject", ends="dead"),
-    Behaviour(name="failing", kind="endpoint", wants="fail", ends="dead"),
+    Behaviour(name="failing", kind="endpoint", wants="fail", ends="dead", attempts=ATTEMPTS),
     Behaviour(name="refusing", kind="handler", wants="refuse", ends="dead"),
     Behaviour(name="parking", kind="endpoint", wants="park", ends="waiting", gap_ms=3_600_000.0),
 )
@@ -88,11 +90,12 @@ _AGGREGATES: Final = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedEvent:
-    """An event before it is appended."""
+    """An event before it is appended. `chance` becomes the last byte of its id: what its targets do depends on it."""
 
     wants: str
     aggregate_id: str
     text: str
+    chance: int
 
 
 def prefix_of(run: str) -> str:
@@ -105,4 +108,6 @@ def event_mix(rng: Random) -> PlannedEvent:
     wants = rng.choices(list(_SHARES), weights=list(_SHARES.values()))[0]
     number, filler = rng.getrandbits(70), "x" * rng.randrange(0, 600)
     text = f'{{"z": 1,  "a":"ü\\u00e9☃", "z": {number}.10, "filler": "{filler}"}}'
-    return PlannedEvent(wants=wants, aggregate_id=str(rng.randrange(_AGGREGATES)), text=text)
+    return PlannedEvent(
+        wants=wants, aggregate_id=str(rng.randrange(_AGGREGATES)), text=text, chance=rng.getrandbits(8)
+    )

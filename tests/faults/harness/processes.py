@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +22,10 @@ __all__ = ["Fleet", "Member"]
 
 _ROOT = Path(__file__).parents[3]
 _LOOK_S = 0.05
-_STOP_S = 40.0
+#: The grace that Kubernetes gives by default.
+_STOP_S = 30.0
+#: SIGTERM ends a process that has not begun yet as it ends any program.
+_BEGINS_S = 2.0
 # Killed with the harness, however that ends: nothing stays behind on the machine.
 _LAUNCH = """
 import ctypes, os, sys
@@ -42,6 +46,7 @@ class Member:
     inside: Callable[..., list[str]] = lambda *argv: list(argv)
     wanted: bool = True
     started: int = 0
+    started_s: float = 0.0
     expected_ends: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
@@ -49,6 +54,7 @@ class Member:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("OUTBOX_")}
         command = self.inside(sys.executable, *self.arguments)
         self.started += 1
+        self.started_s = time.monotonic()
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(  # noqa: S603 - our own command
                 [sys.executable, "-c", _LAUNCH, *command],
@@ -113,6 +119,11 @@ class Fleet:
         with self._lock:
             os.kill(self.members[name].pid, number)
 
+    def want(self, name: str) -> None:
+        """Have one that was retired again."""
+        with self._lock:
+            self.members[name].wanted = True
+
     def retire(self, name: str, *, number: signal.Signals = signal.SIGTERM) -> None:
         """End it for good."""
         with self._lock:
@@ -153,7 +164,8 @@ class Fleet:
             process.wait()
             self.deaths.append(f"{name} did not end within {_STOP_S:g} s of {number.name}")
             return
-        if number is signal.SIGTERM and code != 0:
+        begun = time.monotonic() - member.started_s > _BEGINS_S
+        if number is signal.SIGTERM and code != 0 and (begun or code != -signal.SIGTERM):
             self.deaths.append(f"{name} ended with {code} after SIGTERM")
 
     def _supervise(self) -> None:

@@ -1,6 +1,6 @@
 """The receiver of a run: a process of its own, behind real sockets, that behaves as each endpoint's path says.
 
-    python -m tests.faults.harness.receiver HOST PORT JOURNAL SECRET NAME=TARGET …
+    python -m tests.faults.harness.receiver HOST PORT JOURNAL NAME=TARGET=SECRET …
 
 Signatures are verified with the `standardwebhooks` package. SIGUSR1 makes it refuse: it closes its port and
 resets every connection. SIGUSR2 opens it again.
@@ -36,9 +36,11 @@ _FAILURES = (500, 503, 429)
 class Receiver:
     """Answers, and writes down what came. `targets`: the name on the wire of each behaviour."""
 
-    def __init__(self, *, journal: JournalWriter, secret: str, targets: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, journal: JournalWriter, targets: Mapping[str, str], secrets: Mapping[str, str]
+    ) -> None:
         self._journal = journal
-        self._webhook = Webhook(secret)
+        self._webhooks = {name: Webhook(secret) for name, secret in secrets.items()}
         self._targets = targets
         self._tries: Counter[tuple[str, str]] = Counter()
         self._open: dict[int, web.Request] = {}
@@ -48,7 +50,7 @@ class Receiver:
         name = request.match_info["name"]
         body = await request.read()
         event_id = request.headers.get("webhook-id", "")
-        signed = self._verified(body, request.headers)
+        signed = self._verified(name, body, request.headers)
         self._tries[event_id, name] += 1
         self._open[id(request)] = request
         status = 0
@@ -107,9 +109,9 @@ class Receiver:
                 pass
         return 200, {}
 
-    def _verified(self, body: bytes, headers: Mapping[str, str]) -> bool:
+    def _verified(self, name: str, body: bytes, headers: Mapping[str, str]) -> bool:
         try:
-            self._webhook.verify(body, {name.lower(): value for name, value in headers.items()})
+            self._webhooks[name].verify(body, {name.lower(): value for name, value in headers.items()})
         except WebhookVerificationError:
             return False
         return True
@@ -155,9 +157,13 @@ async def _serve(host: str, port: int, receiver: Receiver) -> None:
         changed.clear()
 
 
-def main(host: str, port: str, journal: str, secret: str, *names: str) -> None:
-    targets = dict(pair.split("=", 1) for pair in names)
-    receiver = Receiver(journal=JournalWriter(Path(journal)), secret=secret, targets=targets)
+def main(host: str, port: str, journal: str, *names: str) -> None:
+    parts = [text.split("=", 2) for text in names]
+    receiver = Receiver(
+        journal=JournalWriter(Path(journal)),
+        targets={name: target for name, target, _ in parts},
+        secrets={name: secret for name, _, secret in parts},
+    )
     asyncio.run(_serve(host, int(port), receiver))
 
 

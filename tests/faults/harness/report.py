@@ -83,7 +83,7 @@ def _resources(ran: Ran) -> Table:
     table = Table("process", "memory", "descriptors", "threads", title="At the start and at the end")
     for found in ran.resources:
         table.add_row(
-            found.name,
+            found.name + (" (restarted meanwhile)" if found.restarted else ""),
             "{:.0f} → {:.0f} MB".format(*found.rss_mb),
             "{} → {}".format(*found.descriptors),
             "{} → {}".format(*found.threads),

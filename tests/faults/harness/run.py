@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.faults.harness.evidence import gather
 from tests.faults.harness.facts import Fault, Resources
@@ -23,7 +23,7 @@ _NORMAL_LIMIT_S = 60.0
 #: How long what was committed may take to its end after the load has ended.
 _END_LIMIT_S = 90.0
 #: What fails for good takes so long to use up its attempts.
-_STALLED_S = 12.0
+_STALLED_S = 30.0
 _QUIET_S = (1.0, 3.0)
 _MUTANT_RATE = 60.0
 #: A mutant has lost what it lost: waiting longer brings none of it.
@@ -59,6 +59,7 @@ def run_faults(  # noqa: PLR0913 - what a run is
     began_s = time.monotonic()
     with open_site(ground, seed=seed, rate=rate, mutant=mutant) as site:
         tell("the load flows")
+        flowed_ms = now_ms()
         before = _samples(site.fleet)
         normal_s = _NORMAL_LIMIT_S if mutant == "none" else _MUTANT_PATIENCE_S
         faults = [_strike(site, kind, tell=tell, limit_s=normal_s) for kind in kinds]
@@ -66,11 +67,13 @@ def run_faults(  # noqa: PLR0913 - what a run is
         tell(f"{site.pulse.committed} events were committed; waiting for the last of them")
         if not site.pulse.wait(lambda: site.pulse.awaited() == 0, limit_s=patience_s):
             tell(f"{site.pulse.awaited()} deliveries did not come within {patience_s:g} s")
+        calm_ms = now_ms()
+        faults = [replace(fault, calm_ms=fault.calm_ms or calm_ms) for fault in faults]
         time.sleep(settle_s)  # what was meant to fail uses up its attempts
         after = _samples(site.fleet)
         ended_ms = now_ms()
         site.fleet.stop()
-        evidence = gather(site, faults, ended_ms=ended_ms)
+        evidence = gather(site, faults, flowed_ms=flowed_ms, ended_ms=ended_ms)
         # For whoever asks why: the run can be judged again without being run again.
         (site.logs / "evidence.pickle").write_bytes(pickle.dumps((evidence, site.behaviours)))
         verdict = judge(evidence, targets=site.behaviours)
@@ -108,26 +111,29 @@ def _strike(site: Site, kind: Kind, *, tell: Tell, limit_s: float) -> Fault:
     felt_until_ms = fault.healed_ms + kind.felt_for_s * 1000
     site.pulse.wait(lambda: now_ms() > felt_until_ms, limit_s=limit_s)
     normal = site.pulse.wait(site.is_normal, limit_s=limit_s)
-    ended = "and all is as before" if normal else f"and {site.pulse.late()} deliveries are still late"
-    tell(f"{fault.kind}: {fault.detail}, {ended}")
+    problems = fault.problems if normal else (*fault.problems, f"not as before within {limit_s:g} s")
+    fault = replace(fault, calm_ms=now_ms(), problems=problems)
+    tell(f"{fault.kind}: {fault.detail}" + "".join(f"; {problem}" for problem in problems))
     time.sleep(site.rng.uniform(*_QUIET_S))
     return fault
 
 
-def _samples(fleet: Fleet) -> dict[str, tuple[float, int, int]]:
-    found = {name: member.sample() for name, member in fleet.members.items() if member.wanted}
-    return {name: sample for name, sample in found.items() if sample is not None}
+_Samples = dict[str, tuple[float, int, int, int]]
 
 
-def _compared(
-    before: dict[str, tuple[float, int, int]], after: dict[str, tuple[float, int, int]]
-) -> list[Resources]:
+def _samples(fleet: Fleet) -> _Samples:
+    found = {name: (m.sample(), m.started) for name, m in fleet.members.items() if m.wanted}
+    return {name: (*sample, starts) for name, (sample, starts) in found.items() if sample is not None}
+
+
+def _compared(before: _Samples, after: _Samples) -> list[Resources]:
     return [
         Resources(
             name=name,
             rss_mb=(before[name][0], after[name][0]),
             descriptors=(before[name][1], after[name][1]),
             threads=(before[name][2], after[name][2]),
+            restarted=before[name][3] != after[name][3],
         )
         for name in before
         if name in after

@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final, Literal
 
+import orjson
 import psycopg
 
 from connectors.postgres.endpoints import EndpointStore, new_endpoint_id
@@ -19,7 +20,7 @@ from connectors.webhook.endpoint import Endpoint
 from devstack.port import choose_ports
 from outbox.event_filter import EventFilter
 from streams import topics
-from tests.faults.harness.facts import Commits
+from tests.faults.harness.facts import Commits, Partition
 from tests.faults.harness.ground import Ground
 from tests.faults.harness.load import Load
 from tests.faults.harness.plan import ATTEMPTS, BEHAVIOURS, SCHEDULE, Behaviour, prefix_of
@@ -63,16 +64,32 @@ class Site:
         """How each target behaves, by its name on the wire."""
         return {self.targets[behaviour.name]: behaviour for behaviour in BEHAVIOURS}
 
-    def commits(self, whose: Literal["worker", "scheduler"]) -> Commits:
-        """What the workers or the schedulers have committed now."""
+    def commits(
+        self, whose: Literal["worker", "scheduler"], *, of: frozenset[Partition] | None = None
+    ) -> Commits:
+        """What the workers or the schedulers have committed now; `of` are the partitions that a fault hits."""
         if whose == "worker":
-            return Commits(_WORKERS_READ, committed(self.kafka, topics.WORKER_GROUP))
-        return Commits(self.ground.retry_topics, committed(self.kafka, topics.SCHEDULER_GROUP))
+            return Commits(_WORKERS_READ, committed(self.kafka, topics.WORKER_GROUP), of)
+        return Commits(self.ground.retry_topics, committed(self.kafka, topics.SCHEDULER_GROUP), of)
+
+    def partitions_of(self, member: str) -> frozenset[Partition] | None:
+        """What a worker was assigned last since it started, as its log says; None if nothing yet."""
+        assigned: frozenset[Partition] | None = None
+        for line in self.fleet.members[member].log.read_bytes().splitlines():
+            if b'"endpoints_loaded"' in line:
+                assigned = None
+            elif b'"partitions_assigned"' in line:
+                named = (text.rpartition("/") for text in orjson.loads(line)["partitions"].split())
+                assigned = frozenset((topic, int(number)) for topic, _, number in named)
+        return assigned
+
+    def has_workers(self, number: int) -> bool:
+        """Has the group this many members, each of them with its partitions?"""
+        return group_is_stable(self.kafka, topics.WORKER_GROUP, members=number)
 
     def is_normal(self) -> bool:
         """Nothing is late, and every worker has its partitions."""
-        workers = len(self.fleet.names("worker"))
-        return self.pulse.late() == 0 and group_is_stable(self.kafka, topics.WORKER_GROUP, members=workers)
+        return self.pulse.late() == 0 and self.has_workers(len(self.fleet.names("worker")))
 
     def add_worker(self, name: str) -> None:
         """One more near worker."""
@@ -144,9 +161,7 @@ def open_site(
 
 def _wait_until_it_flows(site: Site, *, workers: int) -> None:
     pulse, logs = site.pulse, site.logs
-    if not pulse.wait(
-        lambda: group_is_stable(site.kafka, topics.WORKER_GROUP, members=workers), limit_s=_NORMAL_LIMIT_S
-    ):
+    if not pulse.wait(lambda: site.has_workers(workers), limit_s=_NORMAL_LIMIT_S):
         raise AssertionError(f"the workers did not join their group; see the logs in {logs}")
     if not pulse.wait(lambda: pulse.late() == 0 and pulse.arrived > 0, limit_s=_NORMAL_LIMIT_S):
         raise AssertionError(
@@ -155,7 +170,11 @@ def _wait_until_it_flows(site: Site, *, workers: int) -> None:
 
 
 def _members(site: Site, *, altered: list[str], port: int, far: bool) -> Iterator[Member]:
-    names = [f"{b.name}={site.targets[b.name]}" for b in BEHAVIOURS if b.kind == "endpoint"]
+    names = [
+        f"{b.name}={site.targets[b.name]}={marked_secret(number).reveal()}"
+        for number, b in enumerate(BEHAVIOURS)
+        if b.kind == "endpoint"
+    ]
     ground = site.ground
     yield Member(
         name="receiver",
@@ -165,7 +184,6 @@ def _members(site: Site, *, altered: list[str], port: int, far: bool) -> Iterato
             ground.host,
             str(port),
             str(site.journals[0]),
-            marked_secret(1).reveal(),
             *names,
         ],
         environment={},
@@ -208,14 +226,15 @@ def _worker_environment(ground: Ground, run: str, journal: Path) -> dict[str, st
         "FAULTS_JOURNAL": str(journal),
         "FAULTS_FOLDER": str(journal.parent),
         "FAULTS_PREFIX": prefix_of(run),
+        "FAULTS_RUN": run,
     }
 
 
 def _add_endpoints(ground: Ground, run: str, *, port: int, exits: ExitStack) -> dict[str, str]:
     """The endpoints of the run; they go with it, and what still waits for them is cancelled."""
-    targets = {b.name: f"handler:{b.name}" for b in BEHAVIOURS if b.kind == "handler"}
+    targets = {b.name: f"handler:{b.name}-{run}" for b in BEHAVIOURS if b.kind == "handler"}
     with psycopg.connect(ground.stack.postgres.url) as connection:
-        for behaviour in BEHAVIOURS:
+        for number, behaviour in enumerate(BEHAVIOURS):
             if behaviour.kind == "endpoint":
                 endpoint_id = new_endpoint_id()
                 targets[behaviour.name] = f"endpoint:{endpoint_id}"
@@ -224,7 +243,7 @@ def _add_endpoints(ground: Ground, run: str, *, port: int, exits: ExitStack) -> 
                         id=endpoint_id,
                         url=f"http://{ground.host}:{port}/in/{behaviour.name}?token={URL_MARK}",
                         event_types=(EventFilter(f"{prefix_of(run)}.{behaviour.wants}"),),
-                        secrets=(marked_secret(1),),
+                        secrets=(marked_secret(number),),
                         created_at=datetime.now(UTC),
                     )
                 )

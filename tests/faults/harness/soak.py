@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Final
+from typing import ClassVar, Final
 
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # the package has no __all__
@@ -82,7 +82,8 @@ class Soaking(Kind):
 
     lasts_s: float
     series: Series
-    name = "nothing"
+    called: ClassVar[str] = "nothing"
+    lasting: bool = True
 
     def strike(self, site: Site) -> Fault:
         began_ms, began_s = now_ms(), time.monotonic()

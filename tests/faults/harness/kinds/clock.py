@@ -17,7 +17,8 @@ __all__ = ["ClockStepped"]
 class ClockStepped(Kind):
     """A minute ahead, a minute behind, right again: no retry comes early, and none waits for the clock."""
 
-    name: ClassVar[str] = "clock stepped"
+    called: ClassVar[str] = "clock stepped"
+    lasting: bool = True
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()

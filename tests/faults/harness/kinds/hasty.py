@@ -17,10 +17,12 @@ class Hasty(Kind):
     """Another fault, without the rest after it, and without a limit for its recovery."""
 
     fault_kind: Kind
-    name: ClassVar[str] = "storm"
+    called: ClassVar[str] = "storm"
     recovery_limit_s: float | None = None
     waits: bool = False
 
     def strike(self, site: Site) -> Fault:
         fault = self.fault_kind.strike(site)
-        return replace(fault, kind=self.name, detail=f"{fault.kind}: {fault.detail}", recovery_limit_s=None)
+        return replace(
+            fault, kind=self.name, detail=f"{fault.kind}: {fault.detail}", recovery_limit_s=None, problems=()
+        )

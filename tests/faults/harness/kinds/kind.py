@@ -25,12 +25,21 @@ def now_ms() -> float:
 class Kind(ABC):
     """One kind. `strike` does it once, and returns when what it took away is there again."""
 
-    name: ClassVar[str]
+    called: ClassVar[str]
     recovery_limit_s: float | None = OURS_S
     felt_for_s: ClassVar[float] = 0.0
     """How long after it heals it may still begin to be felt: a session that ends, for a member that is gone."""
     waits: bool = True
     """Must all be as before, before the next fault comes?"""
+    lasting: bool = False
+    """Is the system there all the while, so that nothing may be late for long?"""
+    repeats_rows: ClassVar[bool] = False
+    """May the connector read rows again after it?"""
+
+    @property
+    def name(self) -> str:
+        """What the verdict calls it, and `--only` takes."""
+        return self.called
 
     @abstractmethod
     def strike(self, site: Site) -> Fault:
@@ -45,6 +54,7 @@ class Kind(ABC):
         repeats: Commits | None = None,
         struck_ms: tuple[float, float] | None = None,
         poisoned: int = 0,
+        problems: tuple[str, ...] = (),
     ) -> Fault:
         """What to tell the judge."""
         return Fault(
@@ -56,5 +66,8 @@ class Kind(ABC):
             recovery_limit_s=self.recovery_limit_s,
             repeats=repeats,
             struck_ms=struck_ms or (began_ms, began_ms),
+            lasting=self.lasting,
+            repeats_rows=self.repeats_rows,
             poisoned=poisoned,
+            problems=problems,
         )

@@ -17,7 +17,8 @@ class Nothing(Kind):
     """What happens when nothing happens: for the soak, and for rules that break without any fault."""
 
     lasts_s: float
-    name: ClassVar[str] = "nothing"
+    called: ClassVar[str] = "nothing"
+    lasting: bool = True
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()

@@ -7,14 +7,14 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from tests.faults.harness.facts import Fault
+from tests.faults.harness.facts import Commits, Fault, Partition
 from tests.faults.harness.kinds.kind import SESSION_S, Kind, now_ms
 from tests.faults.harness.site import Site
 
 __all__ = ["Frozen", "Killed", "Scaled", "Terminated"]
 
 Ours = Literal["worker", "scheduler"]
-_SETTLE_S = 40.0
+_TAKEOVER_S = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,20 @@ class Killed(Kind):
     """SIGKILL. Its supervisor starts another at once."""
 
     which: Ours
-    name: ClassVar[str] = "killed"
+    called: ClassVar[str] = "killed"
     felt_for_s: ClassVar[float] = SESSION_S + 1.0
 
+    @property
+    def name(self) -> str:
+        return f"{self.which} {self.called}"
+
     def strike(self, site: Site) -> Fault:
-        member = site.rng.choice(site.fleet.names(self.which))
+        member, hit = _victim(site, self.which)
         began_ms = now_ms()
         site.fleet.kill(member)
         struck_ms = began_ms, now_ms()
         # The broker holds its partitions for the session: nobody commits for them before this is read.
-        commits = site.commits(self.which)
+        commits = site.commits(self.which, of=hit)
         return self.fault(f"kill -9 of {member}", began_ms=began_ms, repeats=commits, struck_ms=struck_ms)
 
 
@@ -40,10 +44,15 @@ class Terminated(Kind):
     """SIGTERM: a rolling restart. Nothing may be repeated."""
 
     which: Ours
-    name: ClassVar[str] = "terminated"
+    called: ClassVar[str] = "terminated"
+    lasting: bool = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.which} {self.called}"
 
     def strike(self, site: Site) -> Fault:
-        member = site.rng.choice(site.fleet.names(self.which))
+        member, _ = _victim(site, self.which)
         began_ms = now_ms()
         site.fleet.terminate(member)
         return self.fault(f"SIGTERM of {member}", began_ms=began_ms, healed_ms=now_ms())
@@ -51,46 +60,102 @@ class Terminated(Kind):
 
 @dataclass(frozen=True, slots=True)
 class Frozen(Kind):
-    """SIGSTOP for longer than the session, then SIGCONT: a zombie, whose partitions are somebody else's."""
+    """SIGSTOP for longer than the session, then SIGCONT: a zombie, whose partitions are somebody else's by then.
+
+    It must commit nothing of them: their commits only go forward.
+    """
 
     which: Ours
-    name: ClassVar[str] = "frozen"
+    called: ClassVar[str] = "frozen"
     felt_for_s: ClassVar[float] = SESSION_S + 1.0
 
+    @property
+    def name(self) -> str:
+        return f"{self.which} {self.called}"
+
     def strike(self, site: Site) -> Fault:
-        member = site.rng.choice(site.fleet.names(self.which))
-        lasts_s = SESSION_S + site.rng.uniform(2.0, 5.0)
+        member, hit = _victim(site, self.which)
         began_ms = now_ms()
         site.fleet.send_signal(member, signal.SIGSTOP)
         struck_ms = began_ms, now_ms()
-        commits = site.commits(self.which)
-        time.sleep(lasts_s)
+        commits = site.commits(self.which, of=hit)
+        time.sleep(SESSION_S + site.rng.uniform(1.0, 3.0))
+        problems = () if self.which == "scheduler" else self._wait_for_takeover(site, member, hit)
+        before = site.commits(self.which, of=hit)
         site.fleet.send_signal(member, signal.SIGCONT)
-        # Until the session is over, nobody can take its partitions: from then on recovery counts.
-        healed_ms = began_ms + SESSION_S * 1000
+        thawed_ms = now_ms()
+        time.sleep(2.0)
+        problems += _gone_back(before, site.commits(self.which, of=hit))
+        lasted_s = (thawed_ms - began_ms) / 1000
+        # Until the session is over, nobody can take its partitions: from then on recovery counts. A scheduler is alone.
+        healed_ms = thawed_ms if self.which == "scheduler" else began_ms + SESSION_S * 1000
         return self.fault(
-            f"{member} frozen for {lasts_s:.1f} s",
+            f"{member} frozen for {lasted_s:.1f} s",
             began_ms=began_ms,
             healed_ms=healed_ms,
             repeats=commits,
             struck_ms=struck_ms,
+            problems=problems,
         )
+
+    def _wait_for_takeover(
+        self, site: Site, member: str, hit: frozenset[Partition] | None
+    ) -> tuple[str, ...]:
+        if not hit:
+            return (f"{member} had no partitions",)
+        others = [name for name in site.fleet.names(self.which) if name != member]
+        taken = site.pulse.wait(
+            lambda: any((site.partitions_of(name) or frozenset()) & hit for name in others),
+            limit_s=_TAKEOVER_S,
+        )
+        return () if taken else (f"nobody took over the partitions of {member}",)
 
 
 @dataclass(frozen=True, slots=True)
 class Scaled(Kind):
     """One worker, three, one again, under load. Nothing may be repeated."""
 
-    name: ClassVar[str] = "scaled"
+    called: ClassVar[str] = "scaled"
+    lasting: bool = True
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()
+        site.fleet.retire("worker-far")
+        problems = self._settled(site, workers=1)
         more = [f"worker-more-{index}-{round(began_ms)}" for index in (1, 2)]
         for name in more:
             site.add_worker(name)
-        site.pulse.wait(lambda: all(site.fleet.members[n].runs for n in more), limit_s=_SETTLE_S)
-        time.sleep(4.0)  # they join, and take their share
-        site.pulse.wait_until_normal(limit_s=_SETTLE_S)
+        problems += self._settled(site, workers=3)
+        problems += tuple(f"{name} got no partitions" for name in more if not site.partitions_of(name))
+        time.sleep(1.0)  # all three at work
         for name in more:
             site.fleet.retire(name)
-        return self.fault("two more workers come and go", began_ms=began_ms, healed_ms=now_ms())
+        problems += self._settled(site, workers=1)
+        site.fleet.want("worker-far")
+        problems += self._settled(site, workers=2)
+        return self.fault(
+            "one worker, three, one, two", began_ms=began_ms, healed_ms=now_ms(), problems=problems
+        )
+
+    def _settled(self, site: Site, *, workers: int) -> tuple[str, ...]:
+        settled = site.pulse.wait(lambda: site.has_workers(workers), limit_s=_TAKEOVER_S)
+        return () if settled else (f"not {workers} workers within {_TAKEOVER_S:g} s",)
+
+
+def _victim(site: Site, which: Ours) -> tuple[str, frozenset[Partition] | None]:
+    """A member to hurt: one that has partitions, where any has; and which. None stands for all."""
+    names = site.fleet.names(which)
+    if which == "scheduler":
+        return site.rng.choice(names), None
+    at_work = [name for name in names if site.partitions_of(name)]
+    member = site.rng.choice(at_work or names)
+    return member, site.partitions_of(member)
+
+
+def _gone_back(before: Commits, after: Commits) -> tuple[str, ...]:
+    return tuple(
+        f"the commit of {topic}/{number} went back"
+        for (topic, number), commit in before.committed.items()
+        if (topic, number) in (before.of or before.committed)
+        and after.committed[topic, number].offset < commit.offset
+    )

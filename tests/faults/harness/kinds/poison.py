@@ -23,7 +23,8 @@ _ID = b"01890a5d-ac96-774b-bcce-b302099a8057"
 class Poisoned(Kind):
     """Each unreadable record is a dead letter, and all else flows on. An unreadable endpoint changes nothing."""
 
-    name: ClassVar[str] = "poison"
+    called: ClassVar[str] = "poison"
+    lasting: bool = True
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()

@@ -17,7 +17,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # the package
 
 from streams import topics
 from tests.faults.harness.facts import Fault
-from tests.faults.harness.kinds.kind import SESSION_S, Kind, now_ms
+from tests.faults.harness.kinds.kind import SESSION_S, THEIRS_S, Kind, now_ms
 from tests.faults.harness.site import Site
 
 __all__ = ["ProduceRefused"]
@@ -36,8 +36,9 @@ class ProduceRefused(Kind):
 
     lasts_s: float
     killing: bool
-    name: ClassVar[str] = "produce refused"
+    called: ClassVar[str] = "produce refused"
     felt_for_s: ClassVar[float] = SESSION_S + 1.0
+    recovery_limit_s: float | None = THEIRS_S
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()

@@ -18,7 +18,7 @@ __all__ = ["ReceiverFrozen", "ReceiverRefuses"]
 class ReceiverRefuses(Kind):
     """Every connection is reset and every new one refused, for some seconds."""
 
-    name: ClassVar[str] = "receiver refuses"
+    called: ClassVar[str] = "receiver refuses"
 
     def strike(self, site: Site) -> Fault:
         lasts_s = site.rng.uniform(3.0, 5.0)
@@ -33,7 +33,7 @@ class ReceiverRefuses(Kind):
 class ReceiverFrozen(Kind):
     """Connections are taken by the kernel, and nobody answers; then all answers come late."""
 
-    name: ClassVar[str] = "receiver frozen"
+    called: ClassVar[str] = "receiver frozen"
 
     def strike(self, site: Site) -> Fault:
         lasts_s = site.rng.uniform(3.0, 6.0)

@@ -23,8 +23,13 @@ class ServiceDown(Kind):
     service: ServiceName
     down_s: float
     killed: bool
-    name: ClassVar[str] = "down"
+    called: ClassVar[str] = "down"
     recovery_limit_s: float | None = THEIRS_S
+    repeats_rows: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        return f"{self.service} {self.called}"
 
     def strike(self, site: Site) -> Fault:
         service = site.ground.stack.service(self.service)
@@ -42,7 +47,7 @@ class ServiceDown(Kind):
         # While no broker answers nothing can be committed, and a member may lose its partitions without a word.
         repeats = commits if self.service == "kafka" else None
         return self.fault(
-            f"{self.service} {how}, away {self.down_s:g} s",
+            f"{how}, away {self.down_s:g} s",
             began_ms=began_ms,
             healed_ms=healed_ms,
             repeats=repeats,
@@ -54,8 +59,9 @@ class ServiceDown(Kind):
 class DiskFull(Kind):
     """The broker's disk takes no more: it halts by itself. There is room again, and it is started."""
 
-    name: ClassVar[str] = "disk full"
+    called: ClassVar[str] = "disk full"
     recovery_limit_s: float | None = THEIRS_S
+    repeats_rows: ClassVar[bool] = True
 
     def strike(self, site: Site) -> Fault:
         from tests.support.disk_full import fill  # noqa: PLC0415
@@ -71,11 +77,11 @@ class DiskFull(Kind):
         healed_ms = now_ms()
         broker.start()
         broker.wait_ready()
-        how = "it halted" if halted else "it went on without writing, and was killed"
         return self.fault(
-            f"Kafka's disk full: {how}",
+            "Kafka's; it halts, and has room again",
             began_ms=began_ms,
             healed_ms=healed_ms,
             repeats=commits,
             struck_ms=(began_ms, healed_ms),
+            problems=() if halted else ("the broker went on",),
         )

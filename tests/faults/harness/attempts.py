@@ -1,0 +1,192 @@
+"""How often and when targets were tried: the rules of attempts, by what the targets saw. Pure."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from streams.duration import parse_duration
+from tests.faults.harness.case import CLOCK_SLACK_MS, Case, named
+from tests.faults.harness.facts import Delivery, Fault, Receipt
+from tests.faults.harness.plan import ATTEMPTS, SCHEDULE
+
+__all__ = ["ATTEMPT_RULES", "repetitions"]
+
+#: How many attempts a crash may hurry: the one that it cut off, and the one after it, of each branch.
+_HURRIED_BY_A_CRASH = 3
+#: A settled delivery is in a commit after the interval of 250 ms, and the time that one commit takes.
+_COMMIT_SLACK_MS = 1_500.0
+#: An answer that comes later than this after its request may find nobody: the workers wait for 3 s.
+_SLOW_ANSWER_MS = 2_500.0
+_GAPS_MS = [parse_duration(text).total_seconds() * 500 for text in SCHEDULE.split(",")]
+
+Repetition = tuple[Delivery, Fault | None]
+
+
+def early(case: Case) -> list[str]:
+    """INV-3: by what the targets saw, and by what the product had promised."""
+    found = []
+    for delivery in case.receipts:
+        hurried = _too_soon(case, delivery) + _before_the_promise(case, delivery)
+        excused = sum(_HURRIED_BY_A_CRASH for _ in range(case.crashes_of(delivery)))
+        unexcused = [at_ms for at_ms in hurried if not case.excuses(delivery, at_ms)]
+        if unexcused or len(hurried) > excused:
+            found.append(named(delivery))
+    return found
+
+
+def _too_soon(case: Case, delivery: Delivery) -> list[float]:
+    """Attempts that came sooner after the one before than half of the schedule's wait."""
+    behaviour = case.behaviour(delivery)
+    found = []
+    for index, (before, after) in enumerate(pairwise(case.receipts[delivery])):
+        gap_ms = max(behaviour.gap_ms if behaviour else 0.0, _GAPS_MS[min(index, len(_GAPS_MS) - 1)])
+        ended_ms = before.began_ms if before.answered_ms is None else before.answered_ms
+        if not before.ok and after.began_ms < ended_ms + gap_ms - CLOCK_SLACK_MS:
+            found += [] if _one_attempt(case, before, after) else [after.began_ms]
+    return found
+
+
+def _one_attempt(case: Case, before: Receipt, after: Receipt) -> bool:
+    """Is it no second attempt?
+
+    The kept connection was closed without an answer, and the request sent again on a new one (CASES 23): once. Or the
+    request came so late that its attempt had ended, and what follows is judged by what that attempt promised.
+    """
+    if before.answered_ms is not None:
+        return False
+    turn = case.turn_of(before)
+    if turn is None:
+        return any(
+            earlier.outcome in {"failed", "interrupted"} and earlier.ended_ms < before.began_ms
+            for earlier in case.turns[before.delivery]
+        ) or bool(case.excuses(before.delivery, after.began_ms) or _crash_later(case, after))
+    within = [r for r in case.receipts[before.delivery] if case.turn_of(r) is turn]
+    return after in within and len(within) <= 2
+
+
+def _crash_later(case: Case, receipt: Receipt) -> bool:
+    """A crash may have taken the record of the attempt."""
+    return any(
+        f.struck_ms[1] >= receipt.began_ms for f in case.crashes if case.left_open(receipt.delivery, f)
+    )
+
+
+def _before_the_promise(case: Case, delivery: Delivery) -> list[float]:
+    found = []
+    for turn in case.turns[delivery]:
+        following = [
+            r.began_ms for r in case.receipts[delivery] if r.began_ms > turn.ended_ms + CLOCK_SLACK_MS
+        ]
+        if turn.next_ms is not None and following and following[0] < turn.next_ms - CLOCK_SLACK_MS:
+            first = next(r for r in case.receipts[delivery] if r.began_ms == following[0])
+            late_request = first.answered_ms is None and case.turn_of(first) is None
+            found += [] if late_request else following[:1]
+    return found
+
+
+def too_many(case: Case) -> list[str]:
+    """INV-7: no more attempts than allowed, but for one a crash; none after the dead letter."""
+    found = []
+    for delivery in case.expected:
+        behaviour, receipts = case.behaviour(delivery), case.receipts[delivery]
+        if behaviour is None or behaviour.ends != "dead":
+            continue
+        allowed = behaviour.attempts + case.crashes_of(delivery) + case.rows_repeated(delivery)
+        letters_ms = [letter.appended_ms for letter in case.letters[delivery]]
+        after = [r for r in receipts if letters_ms and r.began_ms > max(letters_ms) + CLOCK_SLACK_MS]
+        if len(receipts) > allowed or after:
+            found.append(f"{named(delivery)}: {len(receipts)}")
+    return found + [f"{named(t.delivery)}: {t.attempt}" for t in case.evidence.turns if t.attempt > ATTEMPTS]
+
+
+def too_few(case: Case) -> list[str]:
+    """CASES 5: N attempts are exactly N: each is on record before the delivery is given up."""
+    found = []
+    for delivery in case.expected:
+        behaviour = case.behaviour(delivery)
+        if behaviour is None or behaviour.ends != "dead" or not case.letters[delivery]:
+            continue
+        numbers = {turn.attempt for turn in case.turns[delivery]}
+        missing = set(range(1, behaviour.attempts + 1)) - numbers
+        answered = sum(1 for turn in case.turns[delivery] if turn.status is not None)
+        if len(missing) > case.crashes_of(delivery) or answered > len(case.receipts[delivery]):
+            found.append(named(delivery))
+    return found
+
+
+def unrecorded(case: Case) -> list[str]:
+    """Every answer is on record in `outbox.attempts`, but for what a crash took."""
+    return [
+        named(receipt.delivery)
+        for receipt in case.evidence.receipts
+        if receipt.answered_ms is not None
+        and receipt.event_id in case.rows
+        and case.turn_of(receipt) is None
+        and not _crash_later(case, receipt)
+        and not _was_late(case, receipt)
+    ]
+
+
+def _was_late(case: Case, receipt: Receipt) -> bool:
+    """The request reached its target after its attempt had ended, in or after a fault of the way there."""
+    return any(turn.outcome in {"failed", "interrupted"} for turn in case.turns[receipt.delivery]) and any(
+        fault.overlaps(receipt.began_ms - _SLOW_ANSWER_MS, receipt.began_ms) for fault in case.evidence.faults
+    )
+
+
+def repetitions(case: Case) -> list[Repetition]:
+    """Each time that a target took what it had taken, with the crash that excuses it."""
+    found: list[Repetition] = []
+    for delivery, receipts in case.receipts.items():
+        taken = [receipt for receipt in receipts if receipt.ok]
+        used: list[Fault] = []
+        rows = case.rows_repeated(delivery)
+        for first, again in pairwise(taken):
+            if _answer_was_lost(case, first):
+                continue
+            excuse = next((f for f in case.excuses(delivery, again.began_ms) if f not in used), None)
+            if excuse is None and rows:
+                rows -= 1
+                continue
+            used += [excuse] if excuse else []
+            found.append((delivery, excuse))
+    return found
+
+
+def _answer_was_lost(case: Case, receipt: Receipt) -> bool:
+    """The target took it, the worker says that it never heard, and there is a reason for that in sight."""
+    turn = case.turn_of(receipt)
+    if turn is None or turn.outcome not in {"failed", "interrupted"}:
+        return False
+    answered_ms = receipt.answered_ms or receipt.began_ms
+    slow = answered_ms - receipt.began_ms > _SLOW_ANSWER_MS
+    return slow or any(f.overlaps(receipt.began_ms, answered_ms) for f in case.evidence.faults)
+
+
+def stale(case: Case) -> list[str]:
+    """INV-8: repeated, although all deliveries of the event were on record long before the crash."""
+    found = []
+    for delivery, fault in repetitions(case):
+        if fault is None or fault.recovery_limit_s is None:
+            continue
+        of_event = [other for other in case.expected if other[0] == delivery[0]]
+        ends_ms = [min((t.recorded_ms for t in case.turns[d]), default=fault.struck_ms[0]) for d in of_event]
+        taken_ms = [t.recorded_ms for t in case.turns[delivery] if t.outcome == "succeeded"]
+        if taken_ms and max(min(taken_ms), *ends_ms) < fault.struck_ms[0] - _COMMIT_SLACK_MS:
+            found.append(named(delivery))
+    return found
+
+
+def unexcused(case: Case) -> list[str]:
+    """INV-8: nothing but a crash repeats."""
+    return [named(delivery) for delivery, fault in repetitions(case) if fault is None]
+
+
+ATTEMPT_RULES = {
+    "early": early,
+    "more attempts than allowed": too_many,
+    "fewer attempts than promised": too_few,
+    "answers without a record": unrecorded,
+    "repeated without a crash": unexcused,
+    "repeated though long settled": stale,
+}

@@ -1,0 +1,115 @@
+"""The evidence of a run, indexed for the rules that judge it, and what a crash excuses. Pure.
+
+A crash excuses a repetition if, when it struck, the delivery had begun and the record it came from was in no commit: it
+was in flight, or settled since the last commit. The excuse is for one repetition, of a record of a partition that the
+crash hit, and ends when all is as before.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from tests.faults.harness.facts import Delivery, Evidence, Fault, Letter, Place, Receipt, Turn
+from tests.faults.harness.plan import Behaviour
+
+__all__ = ["CLOCK_SLACK_MS", "Case", "named"]
+
+#: Between what a target and a worker write down of the same moment. Both clocks are this machine's.
+CLOCK_SLACK_MS = 5.0
+#: A repeated attempt that fails is parked, and its retry may come after all is as before: within the longest wait.
+_FORK_MS = 6_000.0
+
+
+class Case:
+    """Everything by delivery."""
+
+    def __init__(self, evidence: Evidence, targets: Mapping[str, Behaviour]) -> None:
+        self.evidence = evidence
+        self.targets = targets
+        self.rows = {row.event_id: row for row in evidence.rows}
+        self.receipts: dict[Delivery, list[Receipt]] = defaultdict(list)
+        for receipt in sorted(evidence.receipts, key=lambda found: found.began_ms):
+            self.receipts[receipt.delivery].append(receipt)
+        self.turns: dict[Delivery, list[Turn]] = defaultdict(list)
+        for turn in sorted(evidence.turns, key=lambda found: found.started_ms):
+            self.turns[turn.delivery].append(turn)
+        self.places: dict[str, list[Place]] = defaultdict(list)
+        for place in evidence.places:
+            self.places[place.event_id].append(place)
+        self.letters: dict[Delivery, list[Letter]] = defaultdict(list)
+        for letter in evidence.letters:
+            self.letters[letter.event_id, letter.target or ""].append(letter)
+        wanted: dict[str, list[str]] = defaultdict(list)
+        for name, behaviour in targets.items():
+            wanted[behaviour.wants].append(name)
+        #: Every delivery that must be accounted for; an event that nobody wants has one to nobody.
+        self.expected: list[Delivery] = [
+            (row.event_id, target)
+            for row in evidence.rows
+            for target in wanted.get(row.type.rpartition(".")[2], [""])
+        ]
+        self.crashes = [fault for fault in evidence.faults if fault.repeats is not None]
+
+    def behaviour(self, delivery: Delivery) -> Behaviour | None:
+        return self.targets.get(delivery[1])
+
+    def taken(self, delivery: Delivery) -> bool:
+        """Did its target say that it took it?"""
+        return any(receipt.ok for receipt in self.receipts[delivery])
+
+    def turn_of(self, receipt: Receipt) -> Turn | None:
+        """The recorded turn in which a request was made or a handler called."""
+        for turn in self.turns[receipt.delivery]:
+            if turn.started_ms - CLOCK_SLACK_MS <= receipt.began_ms <= turn.ended_ms + CLOCK_SLACK_MS:
+                return turn
+        return None
+
+    def excuses(self, delivery: Delivery, at_ms: float) -> list[Fault]:
+        """The crashes that excuse a repetition of this delivery at this time."""
+        return [
+            fault
+            for fault in self.crashes
+            if fault.struck_ms[0] <= at_ms <= max(fault.calm_ms, fault.ended_ms) + _FORK_MS
+            and self.left_open(delivery, fault)
+        ]
+
+    def crashes_of(self, delivery: Delivery) -> int:
+        """How many crashes left it open."""
+        return sum(1 for fault in self.crashes if self.left_open(delivery, fault))
+
+    def left_open(self, delivery: Delivery, fault: Fault) -> bool:
+        """Had it begun, and was a record that it comes from in no commit, when the fault struck?"""
+        event_id, target = delivery
+        repeats, struck_ms = fault.repeats, fault.struck_ms[1]
+        begun_ms = [
+            *(receipt.began_ms for receipt in self.receipts[delivery][:1]),
+            *(turn.started_ms for turn in self.turns[delivery][:1]),
+        ]
+        return (
+            repeats is not None
+            and min(begun_ms, default=struck_ms + 1) <= struck_ms
+            and any(
+                place.target in {None, target} and place.in_hand(struck_ms) and repeats.leave_open(place)
+                for place in self.places[event_id]
+            )
+        )
+
+    def rows_repeated(self, delivery: Delivery) -> int:
+        """How often the connector has sent its row again, for a reason that is among the faults."""
+        places = sorted(
+            place.appended_ms for place in self.places[delivery[0]] if place.partition[0] == "outbox.events"
+        )
+        return sum(
+            1
+            for again_ms in places[1:]
+            if any(
+                f.repeats_rows and f.began_ms <= again_ms and f.overlaps(places[0], again_ms)
+                for f in self.evidence.faults
+            )
+        )
+
+
+def named(delivery: Delivery) -> str:
+    """A delivery as the verdict names it."""
+    return f"{delivery[0]} → {delivery[1] or 'nobody'}"
