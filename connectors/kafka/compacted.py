@@ -10,7 +10,7 @@ from typing import Any
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from connectors.kafka.errors import TopicUnreadable
+from connectors.kafka.errors import TopicUnanswered, TopicUnreadable
 
 __all__ = ["CompactedReader"]
 
@@ -59,7 +59,8 @@ class CompactedReader:
         """Read all that is there now; returns how many records.
 
         Raises:
-            TopicUnreadable: the topic does not exist, or its broker does not answer.
+            TopicUnreadable: the topic does not exist.
+            TopicUnanswered: no broker answers. To load again begins anew.
         """
         ends = self._ends()
         self._consumer.assign([TopicPartition(self._topic, number, OFFSET_BEGINNING) for number in ends])
@@ -72,7 +73,7 @@ class CompactedReader:
             if messages:
                 silent_since_s = monotonic()
             elif monotonic() - silent_since_s > _TIMEOUT_S:
-                raise TopicUnreadable(
+                raise TopicUnanswered(
                     f"topic {self._topic}: nothing came for {_TIMEOUT_S:g} s while it was loaded"
                 )
             count += sum(self._take(message) for message in messages)
@@ -101,7 +102,7 @@ class CompactedReader:
                 raise TopicUnreadable(f"topic {self._topic} does not exist; run `outbox setup`")
             return {number: self._end(number) for number in metadata.partitions}
         except KafkaException as error:
-            raise TopicUnreadable(f"topic {self._topic} can't be read: {error.args[0].str()}") from error
+            raise TopicUnanswered(f"topic {self._topic} can't be read: {error.args[0].str()}") from error
 
     def _end(self, number: int) -> int:
         deadline_s = monotonic() + _TIMEOUT_S

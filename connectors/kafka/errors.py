@@ -4,10 +4,18 @@ KafkaEdgeError
 ├── ProducerFatal       the producer can't continue (a lost sequence, no right to write): restart the process
 ├── ClusterUnreachable  an administrative question got no answer
 ├── TopicChangeFailed   Kafka refused to create or change a topic
-└── TopicUnreadable     a topic that must be read whole is missing, or gives no answer
+└── TopicUnreadable     a topic that must be read whole is missing
+    └── TopicUnanswered it may be there, and gives no answer: try again
 """
 
-__all__ = ["ClusterUnreachable", "KafkaEdgeError", "ProducerFatal", "TopicChangeFailed", "TopicUnreadable"]
+__all__ = [
+    "ClusterUnreachable",
+    "KafkaEdgeError",
+    "ProducerFatal",
+    "TopicChangeFailed",
+    "TopicUnanswered",
+    "TopicUnreadable",
+]
 
 
 class KafkaEdgeError(Exception):
@@ -36,3 +44,7 @@ class TopicChangeFailed(KafkaEdgeError):  # noqa: N818 - it names what happened
 
 class TopicUnreadable(KafkaEdgeError):  # noqa: N818 - it names the state the topic is in
     """A topic that must be read whole can't be."""
+
+
+class TopicUnanswered(TopicUnreadable):
+    """No broker gives the topic's records just now."""

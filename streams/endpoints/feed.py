@@ -11,6 +11,7 @@ from collections.abc import Callable
 import structlog
 
 from connectors.kafka.compacted import CompactedReader
+from connectors.kafka.errors import TopicUnanswered
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import WebhookError
 from streams import topics
@@ -34,6 +35,7 @@ class EndpointFeed:
     def __init__(
         self, bootstrap_servers: str, *, put: Callable[[Endpoint], None], remove: Callable[[str], None]
     ) -> None:
+        self._servers = bootstrap_servers
         self._put = put
         self._remove = remove
         self._stopping = threading.Event()
@@ -46,11 +48,20 @@ class EndpointFeed:
         )
         self._thread = threading.Thread(target=self._follow, name="outbox-endpoint-feed", daemon=True)
 
-    async def start(self) -> None:
-        """Load all endpoints, then begin to follow."""
+    async def start(self, *, stopping: Callable[[], bool]) -> bool:
+        """Load all endpoints, then begin to follow. While no broker answers, it waits; False if it was stopped first.
+
+        A worker that gave up instead would be started again and again, with longer and longer pauses by whoever
+        supervises it, and be away long after its broker is back.
+
+        Raises:
+            TopicUnreadable: the topic is missing.
+        """
         loop = asyncio.get_running_loop()
         # Nothing else runs yet, so the load may touch the directory from its thread; a hop per record would be slow.
-        count = await loop.run_in_executor(None, self._reader.load)
+        count = await loop.run_in_executor(None, self._load, stopping)
+        if count is None:
+            return False
         _log.info("endpoints_loaded", records=count)
 
         def apply_on_loop(key: bytes, value: bytes | None) -> None:
@@ -58,6 +69,7 @@ class EndpointFeed:
 
         self._apply = apply_on_loop
         self._thread.start()
+        return True
 
     async def stop(self) -> None:
         """Stop following."""
@@ -65,6 +77,14 @@ class EndpointFeed:
         if self._thread.is_alive():
             await asyncio.get_running_loop().run_in_executor(None, self._thread.join)
         self._reader.close()
+
+    def _load(self, stopping: Callable[[], bool]) -> int | None:
+        while not stopping():
+            try:
+                return self._reader.load()
+            except TopicUnanswered as error:
+                _log.warning("waiting_for_kafka", servers=self._servers, error=str(error))
+        return None
 
     def _follow(self) -> None:
         while not self._stopping.is_set():

@@ -51,7 +51,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     Raises:
         WorkerFailed: it can't go on (a fatal producer error, Faust crashed). Restart the process: nothing
             is lost by it.
-        TopicUnreadable: the endpoints' topic is missing, or Kafka does not answer.
+        TopicUnreadable: the endpoints' topic is missing.
     """
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
@@ -84,10 +84,10 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     )
     app = new_app(settings, ledgers=Ledgers(), lease=lease, dispatcher=dispatcher, on_defect=fail)
     try:
-        await feed.start()
-        await app.start()
-        _log.info("worker_started", handlers=directory.handler_count, endpoints=directory.endpoint_count)
-        await _until(stop, failed, app)
+        if await feed.start(stopping=stop.is_set):
+            await app.start()
+            _log.info("worker_started", handlers=directory.handler_count, endpoints=directory.endpoint_count)
+            await _until(stop, failed, app)
     finally:
         _log.info("worker_stopping", open_turns=dispatcher.window.open_turns)
         await _stop_app(app, limit_s=settings.drain_limit_s + _STOP_MARGIN_S)

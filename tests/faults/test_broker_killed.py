@@ -44,3 +44,18 @@ def test_worker_and_scheduler_recover_by_themselves(pipeline: Pipeline) -> None:
     note(f"broker killed -9 with {len(ids)} events on their way: {repeats} requests more than needed")
     assert worker.stop() == 0
     assert scheduler.stop() == 0
+
+
+def test_a_worker_that_starts_without_a_broker_waits_for_it(pipeline: Pipeline) -> None:
+    """CASES 33: one that ended instead would be restarted with longer and longer pauses, and be away for minutes."""
+    broker = pipeline.installation.stack.service("kafka")
+    mailbox = pipeline.mailbox()
+    event_id = pipeline.append(mailbox.event_type)
+    broker.kill()
+    worker = pipeline.start("worker")
+    worker.wait_for("waiting_for_kafka")
+    broker.start()
+    broker.wait_ready()
+    mailbox.wait_for_events([event_id])
+    assert len(worker.of("worker_started")) == 1
+    assert worker.stop() == 0

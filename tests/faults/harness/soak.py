@@ -2,7 +2,8 @@
 
 The verdict on deliveries is the same as that on faults. Beside it, every few seconds, what each process takes and how
 far the readers are behind. Flat is what, in the median of the last sixth of the time, is no more than in the second
-sixth, but for a tenth and a little; the first sixth is for caches and connections to fill.
+sixth, but for a tenth and a little; the first sixth is for caches and connections to fill. Lag and lateness have a
+bound besides, for every moment.
 """
 
 from __future__ import annotations
@@ -37,6 +38,9 @@ _SLACK: Final[Mapping[str, float]] = {
     "late, deliveries": 20.0,
 }
 
+#: What these may never be above, not even for a moment.
+_MOST: Final[Mapping[str, float]] = {"lag, records": 2_000.0, "late, deliveries": 200.0}
+
 #: The values of one figure of one process, in order of time.
 Series = dict[tuple[str, str], list[float]]
 
@@ -54,7 +58,8 @@ class Trend:
 
     @property
     def flat(self) -> bool:
-        return self.late <= self.early * 1.1 + _SLACK[self.figure]
+        within = self.most <= _MOST.get(self.figure, self.most)
+        return within and self.late <= self.early * 1.1 + _SLACK[self.figure]
 
 
 def trends(series: Mapping[tuple[str, str], Sequence[float]]) -> list[Trend]:
