@@ -13,6 +13,8 @@ __all__ = ["ATTEMPT_RULES", "repetitions"]
 
 #: How many attempts a crash may hurry: the one that it cut off, and the one after it, of each branch.
 _HURRIED_BY_A_CRASH = 3
+#: How many attempts a crash may add: the one that it cut off, and the next if both branches meet only after it.
+_ATTEMPTS_A_CRASH = 2
 #: A settled delivery is in a commit after the interval of 250 ms, and the time that one commit takes.
 _COMMIT_SLACK_MS = 1_500.0
 #: An answer that comes later than this after its request may find nobody: the workers wait for 3 s.
@@ -85,13 +87,14 @@ def _before_the_promise(case: Case, delivery: Delivery) -> list[float]:
 
 
 def too_many(case: Case) -> list[str]:
-    """INV-7: no more attempts than allowed, but for one a crash; none after the dead letter."""
+    """INV-7: no more attempts than allowed, but for those that a crash adds; none after the dead letter."""
     found = []
     for delivery in case.expected:
         behaviour, receipts = case.behaviour(delivery), case.receipts[delivery]
         if behaviour is None or behaviour.ends != "dead":
             continue
-        allowed = behaviour.attempts + case.crashes_of(delivery) + case.rows_repeated(delivery)
+        again = case.crashes_of(delivery) + case.rows_repeated(delivery)
+        allowed = behaviour.attempts + _ATTEMPTS_A_CRASH * again
         letters_ms = [letter.appended_ms for letter in case.letters[delivery]]
         after = [r for r in receipts if letters_ms and r.began_ms > max(letters_ms) + CLOCK_SLACK_MS]
         if len(receipts) > allowed or after:
