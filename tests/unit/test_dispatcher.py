@@ -303,7 +303,7 @@ async def test_what_waits_for_the_lease_is_left_to_the_next_owner_of_its_partiti
 
 
 async def test_a_fan_out_of_which_one_part_never_began_is_never_settled() -> None:
-    """INV-2: its other target has answered, but the next owner has to make the attempt that waited for the lease."""
+    """INV-2: one target has answered, but the next owner has to make the attempts that waited for the lease."""
     lease = {"held": True}
     first, second = ScriptedTarget("ep_1"), ScriptedTarget("ep_2", concurrency=1)
     first.holding = second.holding = True
@@ -311,14 +311,49 @@ async def test_a_fan_out_of_which_one_part_never_began_is_never_settled() -> Non
     for offset in range(2):
         bench.take(event_record(offset))
     await settled()
+    first.answer(2)
+    await settled()
     lease["held"] = False
     second.answer()
     await settled()
     bench.ledger.close()
-    first.answer(2)
     await bench.all_closed()
     assert [len(first.begun), len(second.begun)] == [2, 1]
-    assert bench.unsettled() == [1]
+    assert bench.unsettled() == [0, 1]
+    bench.assert_nothing_leaks()
+
+
+async def test_what_failed_without_the_lease_is_parked_by_nobody_else() -> None:
+    """INV-8: the next owner makes the attempt again; a retry parked here too would be a second branch of it."""
+    lease = {"held": True}
+    bench = DispatchBench(may_begin=lambda: lease["held"], holding=False)
+    bench.target.holding, bench.target.outcome = True, Failed(error="503")
+    bench.take(event_record(0))
+    await settled()
+    lease["held"] = False
+    bench.target.answer()
+    await settled()
+    assert not bench.outcomes()
+    bench.ledger.close()
+    await bench.all_closed()
+    assert (bench.outcomes(), bench.unsettled()) == ([], [0])
+    bench.assert_nothing_leaks()
+
+
+async def test_what_ended_without_the_lease_is_recorded_when_it_is_held_again() -> None:
+    """A broker that was away for longer than a session, and knows its members still, costs no repetition."""
+    lease = {"held": True}
+    bench = DispatchBench(may_begin=lambda: lease["held"], holding=False)
+    bench.target.holding = True
+    bench.take(event_record(0))
+    await settled()
+    lease["held"] = False
+    bench.target.answer()
+    await settled()
+    lease["held"] = True
+    await bench.producer.produced(1)
+    await settled()
+    assert (bench.outcomes(), bench.unsettled()) == (["Succeeded"], [])
     bench.assert_nothing_leaks()
 
 
