@@ -200,13 +200,13 @@ class Dispatcher:
                 "attempt_crashed", event_id=str(turn.delivery.event.id), target=str(turn.delivery.target)
             )
             outcome = Failed(error=f"{type(error).__name__} inside the worker, see its log")
+        duration_ms = round((self._around.monotonic_s() - started_s) * 1000, 3)
         cut_off = isinstance(outcome, Interrupted)
         if not self._may_begin() and (cut_off or not await self._lease_again(turn)):
             # The next owner makes this attempt again: a retry that we parked as well would be a second branch.
             self._abandon(turn, queue)
             return
         self._release(turn, queue)
-        duration_ms = round((self._around.monotonic_s() - started_s) * 1000, 3)
         self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
 
     async def _lease_again(self, turn: Turn) -> bool:
