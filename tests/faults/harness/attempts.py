@@ -11,8 +11,8 @@ from tests.faults.harness.plan import ATTEMPTS, SCHEDULE
 
 __all__ = ["ATTEMPT_RULES", "repetitions"]
 
-#: How many attempts a crash may hurry: the one that it cut off, and the one after it, of each branch.
-_HURRIED_BY_A_CRASH = 3
+#: How many attempts a crash may hurry: the one that it cut off and the one after it, of each branch, by each measure.
+_HURRIED_BY_A_CRASH = 6
 #: How many attempts a crash may add: the one that it cut off, and the next if both branches meet only after it.
 _ATTEMPTS_A_CRASH = 2
 #: A settled delivery is in a commit after the interval of 250 ms, and the time that one commit takes.
@@ -40,8 +40,11 @@ def _too_soon(case: Case, delivery: Delivery) -> list[float]:
     """Attempts that came sooner after the one before than half of the schedule's wait."""
     behaviour = case.behaviour(delivery)
     found = []
+    more = _ATTEMPTS_A_CRASH * case.crashes_of(delivery)
     for index, (before, after) in enumerate(pairwise(case.receipts[delivery])):
-        gap_ms = max(behaviour.gap_ms if behaviour else 0.0, _GAPS_MS[min(index, len(_GAPS_MS) - 1)])
+        # What a crash adds moves the schedule's places.
+        place = min(max(index - more, 0), len(_GAPS_MS) - 1)
+        gap_ms = max(behaviour.gap_ms if behaviour else 0.0, _GAPS_MS[place])
         ended_ms = before.began_ms if before.answered_ms is None else before.answered_ms
         if not before.ok and after.began_ms < ended_ms + gap_ms - CLOCK_SLACK_MS:
             found += [] if _one_attempt(case, before, after) else [after.began_ms]
@@ -94,7 +97,8 @@ def too_many(case: Case) -> list[str]:
         if behaviour is None or behaviour.ends != "dead":
             continue
         again = case.crashes_of(delivery) + case.rows_repeated(delivery)
-        allowed = behaviour.attempts + _ATTEMPTS_A_CRASH * again
+        unanswered = sum(1 for t in case.turns[delivery] if t.status is None and behaviour.attempts == 1)
+        allowed = max(behaviour.attempts, unanswered + 1) + _ATTEMPTS_A_CRASH * again
         letters_ms = [letter.appended_ms for letter in case.letters[delivery]]
         after = [r for r in receipts if letters_ms and r.began_ms > max(letters_ms) + CLOCK_SLACK_MS]
         if len(receipts) > allowed or after:

@@ -19,6 +19,8 @@ __all__ = ["CLOCK_SLACK_MS", "Case", "named"]
 CLOCK_SLACK_MS = 5.0
 #: A repeated attempt that fails is parked, and its retry may come after all is as before: within the longest wait.
 _FORK_MS = 6_000.0
+#: How long after its broker is back a member may not know yet that it is none.
+_UNTIL_CALM_MS = 30_000.0
 
 
 class Case:
@@ -82,6 +84,8 @@ class Case:
         """Had it begun, and was a record that it comes from in no commit, when the fault struck?"""
         event_id, target = delivery
         repeats, struck_ms = fault.repeats, fault.struck_ms[1]
+        if fault.until_calm:
+            struck_ms = max(struck_ms, min(fault.calm_ms, fault.healed_ms + _UNTIL_CALM_MS))
         begun_ms = [
             *(receipt.began_ms for receipt in self.receipts[delivery][:1]),
             *(turn.started_ms for turn in self.turns[delivery][:1]),

@@ -21,6 +21,7 @@ _LATE_MS = 1_000.0
 _LATE_RETRY_MS = 2_000.0
 #: What is late although nothing is wrong must be later than a busy machine makes it.
 _CALM_SLACK_MS = 2_500.0
+_JUST_BEFORE_MS = 1_000.0
 
 #: When something was missed, and when it came.
 _Late = tuple[float, float]
@@ -53,7 +54,8 @@ def late_in_the_calm(case: Case) -> list[str]:
 def _by_fault(case: Case) -> Iterator[tuple[int, float, float]]:
     began = [fault.began_ms for fault in case.evidence.faults]
     for missed_ms, came_ms in (*_late_events(case), *_late_retries(case)):
-        yield bisect_right(began, missed_ms) - 1, missed_ms, came_ms
+        # What was missed just before a fault may have been late a little, and the fault did the rest.
+        yield bisect_right(began, missed_ms + _JUST_BEFORE_MS) - 1, missed_ms, came_ms
 
 
 def _late_events(case: Case) -> Iterator[_Late]:

@@ -65,12 +65,21 @@ class Site:
         return {self.targets[behaviour.name]: behaviour for behaviour in BEHAVIOURS}
 
     def commits(
-        self, whose: Literal["worker", "scheduler"], *, of: frozenset[Partition] | None = None
+        self, whose: Literal["worker", "scheduler", "both"], *, of: frozenset[Partition] | None = None
     ) -> Commits:
-        """What the workers or the schedulers have committed now; `of` are the partitions that a fault hits."""
-        if whose == "worker":
-            return Commits(_WORKERS_READ, committed(self.kafka, topics.WORKER_GROUP), of)
-        return Commits(self.ground.retry_topics, committed(self.kafka, topics.SCHEDULER_GROUP), of)
+        """What the workers, the schedulers or both have committed now; `of` are the partitions that a fault hits."""
+        groups = {"worker": [topics.WORKER_GROUP], "scheduler": [topics.SCHEDULER_GROUP]}
+        found = {
+            partition: commit
+            for group in groups.get(whose, [topics.WORKER_GROUP, topics.SCHEDULER_GROUP])
+            for partition, commit in committed(self.kafka, group).items()
+        }
+        read = {
+            "worker": _WORKERS_READ,
+            "scheduler": frozenset(self.ground.retry_topics),
+            "both": _WORKERS_READ | set(self.ground.retry_topics),
+        }
+        return Commits(read[whose], found, of)
 
     def partitions_of(self, member: str) -> frozenset[Partition] | None:
         """What a worker was assigned last since it started, as its log says; None if nothing yet."""

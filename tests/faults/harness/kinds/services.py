@@ -26,6 +26,7 @@ class ServiceDown(Kind):
     called: ClassVar[str] = "down"
     recovery_limit_s: float | None = THEIRS_S
     repeats_rows: ClassVar[bool] = True
+    until_calm: bool = True
 
     @property
     def name(self) -> str:
@@ -33,7 +34,7 @@ class ServiceDown(Kind):
 
     def strike(self, site: Site) -> Fault:
         service = site.ground.stack.service(self.service)
-        commits = site.commits("worker")
+        commits = site.commits("both")
         began_ms = now_ms()
         if self.killed:
             service.kill()
@@ -60,6 +61,7 @@ class DiskFull(Kind):
     """The broker's disk takes no more: it halts by itself. There is room again, and it is started."""
 
     called: ClassVar[str] = "disk full"
+    until_calm: bool = True
     recovery_limit_s: float | None = THEIRS_S
     repeats_rows: ClassVar[bool] = True
 
@@ -67,7 +69,7 @@ class DiskFull(Kind):
         from tests.support.disk_full import fill  # noqa: PLC0415
 
         broker = site.ground.stack.service("kafka")
-        commits = site.commits("worker")
+        commits = site.commits("both")
         began_ms = now_ms()
         assert broker.pid is not None
         fill(broker.pid)
