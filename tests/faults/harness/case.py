@@ -72,7 +72,7 @@ class Case:
         return [
             fault
             for fault in self.crashes
-            if fault.struck_ms[0] <= at_ms <= max(fault.calm_ms, fault.ended_ms) + _FORK_MS
+            if fault.struck_ms[0] <= at_ms <= max(fault.calm_ms, fault.ended_ms) + _branch_ms(fault)
             and self.left_open(delivery, fault)
         ]
 
@@ -112,6 +112,10 @@ class Case:
                 for f in self.evidence.faults
             )
         )
+
+
+def _branch_ms(fault: Fault) -> float:
+    return _UNTIL_CALM_MS if fault.until_calm else _FORK_MS
 
 
 def named(delivery: Delivery) -> str:

@@ -27,7 +27,7 @@ class Kind(ABC):
 
     called: ClassVar[str]
     recovery_limit_s: float | None = OURS_S
-    felt_for_s: ClassVar[float] = 0.0
+    felt_for_s: float = 0.0
     """How long after it heals it may still begin to be felt: a session that ends, for a member that is gone."""
     waits: bool = True
     """Must all be as before, before the next fault comes?"""

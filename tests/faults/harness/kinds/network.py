@@ -40,7 +40,7 @@ class Partitioned(Kind):
     """The far worker's packets go nowhere for longer than its session, to the broker nor to any receiver."""
 
     called: ClassVar[str] = "partitioned"
-    felt_for_s: ClassVar[float] = SESSION_S + 1.0
+    felt_for_s: float = SESSION_S + 1.0
 
     def strike(self, site: Site) -> Fault:
         lasts_s = SESSION_S + site.rng.uniform(2.0, 5.0)

@@ -23,7 +23,7 @@ class Killed(Kind):
 
     which: Ours
     called: ClassVar[str] = "killed"
-    felt_for_s: ClassVar[float] = SESSION_S + 1.0
+    felt_for_s: float = SESSION_S + 1.0
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class Frozen(Kind):
 
     which: Ours
     called: ClassVar[str] = "frozen"
-    felt_for_s: ClassVar[float] = SESSION_S + 1.0
+    felt_for_s: float = SESSION_S + 1.0
 
     @property
     def name(self) -> str:

@@ -37,7 +37,7 @@ class ProduceRefused(Kind):
     lasts_s: float
     killing: bool
     called: ClassVar[str] = "produce refused"
-    felt_for_s: ClassVar[float] = SESSION_S + 1.0
+    felt_for_s: float = SESSION_S + 1.0
     recovery_limit_s: float | None = THEIRS_S
 
     def strike(self, site: Site) -> Fault:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from devstack.service import ServiceName
 from tests.faults.harness.facts import Fault
-from tests.faults.harness.kinds.kind import THEIRS_S, Kind, now_ms
+from tests.faults.harness.kinds.kind import SESSION_S, THEIRS_S, Kind, now_ms
 from tests.faults.harness.site import Site
 
 __all__ = ["DiskFull", "ServiceDown"]
@@ -27,6 +27,7 @@ class ServiceDown(Kind):
     recovery_limit_s: float | None = THEIRS_S
     repeats_rows: ClassVar[bool] = True
     until_calm: bool = True
+    felt_for_s: float = SESSION_S + 4.0
 
     @property
     def name(self) -> str:
@@ -62,6 +63,7 @@ class DiskFull(Kind):
 
     called: ClassVar[str] = "disk full"
     until_calm: bool = True
+    felt_for_s: float = SESSION_S + 4.0
     recovery_limit_s: float | None = THEIRS_S
     repeats_rows: ClassVar[bool] = True
 
