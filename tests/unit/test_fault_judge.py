@@ -219,7 +219,7 @@ def test_a_crash_excuses_one_repetition_of_what_no_commit_covered() -> None:
         crash(1_001, committed=5),
         crash(6_000, committed=5),
         crash(2_010, committed=5, of=frozenset({("outbox.events", 3)})),
-        replace(crash(2_010, committed=5), calm_ms=-2_000.0, ended_ms=-2_000.0),
+        replace(crash(2_010, committed=5), calm_ms=-18_000.0, ended_ms=-18_000.0),
     ],
     ids=["it was committed", "it had not begun", "it came after", "it hit others", "it was over"],
 )

@@ -11,10 +11,10 @@ from tests.faults.harness.plan import ATTEMPTS, SCHEDULE
 
 __all__ = ["ATTEMPT_RULES", "repetitions"]
 
-#: How many attempts a crash may hurry: the one that it cut off and the one after it, of each branch, by each measure.
-_HURRIED_BY_A_CRASH = 6
-#: How many attempts a crash may add: the one that it cut off, and the next if both branches meet only after it.
-_ATTEMPTS_A_CRASH = 2
+#: How many attempts a crash may hurry: those that it adds, and those that they meet, by each measure.
+_HURRIED_BY_A_CRASH = 10
+#: How many attempts a crash may add: the one that it cut off, and one for each change of hands before branches meet.
+_ATTEMPTS_A_CRASH = 4
 #: A settled delivery is in a commit after the interval of 250 ms, and the time that one commit takes.
 _COMMIT_SLACK_MS = 1_500.0
 #: An answer that comes later than this after its request may find nobody: the workers wait for 3 s.
@@ -100,7 +100,13 @@ def too_many(case: Case) -> list[str]:
         unanswered = sum(1 for t in case.turns[delivery] if t.status is None and behaviour.attempts == 1)
         allowed = max(behaviour.attempts, unanswered + 1) + _ATTEMPTS_A_CRASH * again
         letters_ms = [letter.appended_ms for letter in case.letters[delivery]]
-        after = [r for r in receipts if letters_ms and r.began_ms > max(letters_ms) + CLOCK_SLACK_MS]
+        after = [
+            r
+            for r in receipts
+            if letters_ms
+            and r.began_ms > max(letters_ms) + CLOCK_SLACK_MS
+            and (r.answered_ms is not None or case.turn_of(r) is not None)
+        ]
         if len(receipts) > allowed or after:
             found.append(f"{named(delivery)}: {len(receipts)}")
     return found + [f"{named(t.delivery)}: {t.attempt}" for t in case.evidence.turns if t.attempt > ATTEMPTS]

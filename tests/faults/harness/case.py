@@ -17,8 +17,9 @@ __all__ = ["CLOCK_SLACK_MS", "Case", "named"]
 
 #: Between what a target and a worker write down of the same moment. Both clocks are this machine's.
 CLOCK_SLACK_MS = 5.0
-#: A repeated attempt that fails is parked, and its retry may come after all is as before: within the longest wait.
-_FORK_MS = 6_000.0
+#: A repeated attempt that fails is parked as well: a second branch, that may come when all is as before, for some waits
+#: of the longest tier, until it meets the first.
+_FORK_MS = 20_000.0
 #: How long after its broker is back a member may not know yet that it is none.
 _UNTIL_CALM_MS = 30_000.0
 
