@@ -27,7 +27,7 @@ ENDPOINTS = st.builds(
         tuple
     ),
     enabled=st.booleans(),
-    description=st.text(st.characters(exclude_categories=["Cs"])),
+    description=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
     created_at=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3, minutes=30))])),
 )
 
