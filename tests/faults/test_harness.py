@@ -9,6 +9,7 @@ import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 from rich.console import Console
@@ -18,6 +19,9 @@ from tests.faults.harness.kinds.catalogue import schedule
 from tests.faults.harness.mutants import MUTANTS
 from tests.faults.harness.report import show
 from tests.faults.harness.run import run_faults, turns_red
+
+
+_SEED: Final = 21
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +36,11 @@ def ground() -> Iterator[Ground]:
 def test_nothing_is_lost_under_faults(ground: Ground) -> None:
     """INV-1 to INV-9: whatever is done, nothing is lost, early, wrong or repeated beyond what a crash allows.
 
-    The seed that repeats the run is printed with its verdict.
+    CI's run is the same each time; `make faults` draws another.
     """
-    seed = random.SystemRandom().randrange(1, 1_000_000)
     told: list[str] = []
     ran = run_faults(
-        ground, schedule("short", rng=random.Random(seed)), seed=seed, rate=40.0, tell=told.append
+        ground, schedule("short", rng=random.Random(_SEED)), seed=_SEED, rate=40.0, tell=told.append
     )
     console = Console(width=150, record=True)
     show(ran, console)
