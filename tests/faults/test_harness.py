@@ -20,7 +20,6 @@ from tests.faults.harness.mutants import MUTANTS
 from tests.faults.harness.report import show
 from tests.faults.harness.run import run_faults, turns_red
 
-
 _SEED: Final = 21
 
 
