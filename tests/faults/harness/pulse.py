@@ -74,10 +74,6 @@ class Pulse:
             time.sleep(_LOOK_S)
         return True
 
-    def wait_until_normal(self, *, limit_s: float) -> bool:
-        """Wait until nothing is late."""
-        return self.wait(lambda: self.late() == 0, limit_s=limit_s)
-
     def _read(self) -> None:
         for reader in self._readers:
             for receipt in reader.read():
