@@ -21,6 +21,7 @@ __all__ = ["EndpointFeed"]
 _log = structlog.get_logger("streams.endpoints")
 
 _POLL_S = 0.2
+_AGAIN_S = 1.0
 
 
 class EndpointFeed:
@@ -84,6 +85,7 @@ class EndpointFeed:
                 return self._reader.load()
             except TopicUnanswered as error:
                 _log.warning("waiting_for_kafka", servers=self._servers, error=str(error))
+                self._stopping.wait(_AGAIN_S)  # a refusal may come at once, and again
         return None
 
     def _follow(self) -> None:

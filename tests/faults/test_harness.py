@@ -35,7 +35,7 @@ def ground() -> Iterator[Ground]:
 def test_nothing_is_lost_under_faults(ground: Ground) -> None:
     """INV-1 to INV-9: whatever is done, nothing is lost, early, wrong or repeated beyond what a crash allows.
 
-    CI's run is the same each time; `make faults` draws another.
+    CI has the same faults in the same order each time; `make faults` draws a seed.
     """
     told: list[str] = []
     ran = run_faults(
