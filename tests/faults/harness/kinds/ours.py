@@ -17,17 +17,23 @@ Ours = Literal["worker", "scheduler"]
 _TAKEOVER_S = 40.0
 
 
+class _OfOurs(Kind):
+    """A fault of one kind of process."""
+
+    which: Ours
+
+    @property
+    def name(self) -> str:
+        return f"{self.which} {self.called}"
+
+
 @dataclass(frozen=True, slots=True)
-class Killed(Kind):
+class Killed(_OfOurs):
     """SIGKILL. Its supervisor starts another at once."""
 
     which: Ours
     called: ClassVar[str] = "killed"
     felt_for_s: float = SESSION_S + 1.0
-
-    @property
-    def name(self) -> str:
-        return f"{self.which} {self.called}"
 
     def strike(self, site: Site) -> Fault:
         member, hit = _victim(site, self.which)
@@ -40,16 +46,12 @@ class Killed(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Terminated(Kind):
+class Terminated(_OfOurs):
     """SIGTERM: a rolling restart. Nothing may be repeated."""
 
     which: Ours
     called: ClassVar[str] = "terminated"
     lasting: bool = True
-
-    @property
-    def name(self) -> str:
-        return f"{self.which} {self.called}"
 
     def strike(self, site: Site) -> Fault:
         member, _ = _victim(site, self.which)
@@ -59,7 +61,7 @@ class Terminated(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Frozen(Kind):
+class Frozen(_OfOurs):
     """SIGSTOP for longer than the session, then SIGCONT: a zombie, whose partitions are somebody else's by then.
 
     It must commit nothing of them: their commits only go forward.
@@ -68,10 +70,6 @@ class Frozen(Kind):
     which: Ours
     called: ClassVar[str] = "frozen"
     felt_for_s: float = SESSION_S + 1.0
-
-    @property
-    def name(self) -> str:
-        return f"{self.which} {self.called}"
 
     def strike(self, site: Site) -> Fault:
         member, hit = _victim(site, self.which)

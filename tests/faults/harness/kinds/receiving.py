@@ -14,31 +14,37 @@ from tests.faults.harness.site import Site
 __all__ = ["ReceiverFrozen", "ReceiverRefuses"]
 
 
+class _Signalled(Kind):
+    """The receiver gets one signal, and some seconds later another that ends it."""
+
+    hurt: ClassVar[signal.Signals]
+    mend: ClassVar[signal.Signals]
+    lasts_s: ClassVar[tuple[float, float]]
+
+    def strike(self, site: Site) -> Fault:
+        lasts_s = site.rng.uniform(*self.lasts_s)
+        began_ms = now_ms()
+        site.fleet.send_signal("receiver", self.hurt)
+        time.sleep(lasts_s)
+        site.fleet.send_signal("receiver", self.mend)
+        return self.fault(f"for {lasts_s:.1f} s", began_ms=began_ms, healed_ms=now_ms())
+
+
 @dataclass(frozen=True, slots=True)
-class ReceiverRefuses(Kind):
+class ReceiverRefuses(_Signalled):
     """Every connection is reset and every new one refused, for some seconds."""
 
     called: ClassVar[str] = "receiver refuses"
-
-    def strike(self, site: Site) -> Fault:
-        lasts_s = site.rng.uniform(3.0, 5.0)
-        began_ms = now_ms()
-        site.fleet.send_signal("receiver", signal.SIGUSR1)
-        time.sleep(lasts_s)
-        site.fleet.send_signal("receiver", signal.SIGUSR2)
-        return self.fault(f"for {lasts_s:.1f} s", began_ms=began_ms, healed_ms=now_ms())
+    hurt: ClassVar[signal.Signals] = signal.SIGUSR1
+    mend: ClassVar[signal.Signals] = signal.SIGUSR2
+    lasts_s: ClassVar[tuple[float, float]] = (3.0, 5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class ReceiverFrozen(Kind):
+class ReceiverFrozen(_Signalled):
     """Connections are taken by the kernel, and nobody answers; then all answers come late."""
 
     called: ClassVar[str] = "receiver frozen"
-
-    def strike(self, site: Site) -> Fault:
-        lasts_s = site.rng.uniform(3.0, 6.0)
-        began_ms = now_ms()
-        site.fleet.send_signal("receiver", signal.SIGSTOP)
-        time.sleep(lasts_s)
-        site.fleet.send_signal("receiver", signal.SIGCONT)
-        return self.fault(f"for {lasts_s:.1f} s", began_ms=began_ms, healed_ms=now_ms())
+    hurt: ClassVar[signal.Signals] = signal.SIGSTOP
+    mend: ClassVar[signal.Signals] = signal.SIGCONT
+    lasts_s: ClassVar[tuple[float, float]] = (3.0, 6.0)
