@@ -85,6 +85,7 @@ class Dispatcher:
         self._crowded: set[TargetQueue] = set()
         self._sweep_timer: asyncio.TimerHandle | None = None
         self._drain = Drain()
+        self._burials: set[asyncio.Task[None]] = set()
 
     @property
     def draining(self) -> bool:
@@ -184,7 +185,7 @@ class Dispatcher:
         turn.task = asyncio.get_running_loop().create_task(self._attempt(turn, queue))
 
     async def _attempt(self, turn: Turn, queue: TargetQueue) -> None:
-        if not self._may_begin() and not await self._lease_again(turn):
+        if not self._may_begin() and not await self._lease_again(turn.flight.ledger):
             self._abandon(turn, queue)
             return
         started_at_ms = self._around.clock_ms()
@@ -202,18 +203,18 @@ class Dispatcher:
             outcome = Failed(error=f"{type(error).__name__} inside the worker, see its log")
         duration_ms = round((self._around.monotonic_s() - started_s) * 1000, 3)
         cut_off = isinstance(outcome, Interrupted)
-        if not self._may_begin() and (cut_off or not await self._lease_again(turn)):
+        if not self._may_begin() and (cut_off or not await self._lease_again(turn.flight.ledger)):
             # The next owner makes this attempt again: a retry that we parked as well would be a second branch.
             self._abandon(turn, queue)
             return
         self._release(turn, queue)
         self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
 
-    async def _lease_again(self, turn: Turn) -> bool:
-        """Wait until attempts may begin again. False: this one is the next owner's."""
+    async def _lease_again(self, ledger: PartitionLedger) -> bool:
+        """Wait until the partition is surely ours again. False: what waits is the next owner's."""
         try:
             while not self._may_begin():
-                if turn.flight.ledger.closed or self.draining:
+                if ledger.closed or self.draining:
                     return False
                 await asyncio.sleep(_LEASE_PAUSE_S)
         except asyncio.CancelledError:  # the drain limit
@@ -272,20 +273,38 @@ class Dispatcher:
     ) -> None:
         """A whole record goes to the dead letters, with its bytes; the partition moves on."""
         origin = Origin(record.topic, record.partition, record.offset)
-        _log.warning(
-            "dead_letter",
-            event_id=headers.get("id", b"")[:36].decode(errors="replace"),
-            code=code,
-            origin=str(origin),
-            error=error,
-        )
         flight.open_turns = 1
         flight.started = True
         self.window.enter()
         dead = dead_record(
             headers=headers, key=record.key, value=record.value, origin=origin, code=code, error=error
         )
-        self._producer.produce([dead], lambda: self._close(flight))
+
+        def bury() -> None:
+            _log.warning(
+                "dead_letter",
+                event_id=headers.get("id", b"")[:36].decode(errors="replace"),
+                code=code,
+                origin=str(origin),
+                error=error,
+            )
+            self._producer.produce([dead], lambda: self._close(flight))
+
+        if self._may_begin():
+            bury()
+            return
+        burial = asyncio.get_running_loop().create_task(self._bury_with_lease(bury, flight))
+        self._burials.add(burial)
+        burial.add_done_callback(self._burials.discard)
+
+    async def _bury_with_lease(self, bury: Callable[[], None], flight: Flight) -> None:
+        """A worker that wakes up late buries nothing that is somebody else's by now."""
+        if await self._lease_again(flight.ledger):
+            bury()
+            return
+        flight.open_turns = _NEVER_SETTLES
+        self.window.leave()
+        self._drain.changed()
 
     def _park_overload(self, queue: TargetQueue, *, now_s: float) -> None:
         """Park what a slow target can't be given soon.

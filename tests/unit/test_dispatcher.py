@@ -340,6 +340,25 @@ async def test_what_failed_without_the_lease_is_parked_by_nobody_else() -> None:
     bench.assert_nothing_leaks()
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+async def test_nothing_is_buried_without_the_lease(comes_back: bool) -> None:  # noqa: FBT001 - pytest calls it
+    """INV-8: a worker that wakes up late buries no record that the next owner buries; with the lease again, it does."""
+    lease = {"held": False}
+    bench = DispatchBench([], may_begin=lambda: lease["held"], holding=False)
+    bench.take(event_record(0))
+    await settled()
+    assert not bench.producer.groups
+    if comes_back:
+        lease["held"] = True
+        await bench.producer.produced(1)
+        await settled()
+    else:
+        bench.ledger.close()
+        await bench.all_closed()
+    assert (len(bench.producer.groups), bench.unsettled()) == ((1, []) if comes_back else (0, [0]))
+    bench.assert_nothing_leaks()
+
+
 async def test_what_ended_without_the_lease_is_recorded_when_it_is_held_again() -> None:
     """A broker that was away for longer than a session, and knows its members still, costs no repetition."""
     lease = {"held": True}
