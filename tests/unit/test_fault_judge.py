@@ -197,6 +197,17 @@ def test_one_dead_letter_for_one_delivery() -> None:
     assert broken(verdict) == {"dead letters repeated"}
 
 
+@pytest.mark.parametrize(("struck_ms", "rules"), [(1_100, set()), (1_002, {"dead letters repeated"})])
+def test_a_crash_repeats_the_dead_letter_that_it_left_open_and_no_other(
+    struck_ms: float, rules: set[str]
+) -> None:
+    """INV-8: buried before the crash, and in no commit: once more. Buried twice after it: a fault."""
+    letters = [Letter(event_id="e1", target=None, code="X", appended_ms=at_ms) for at_ms in (1_050, 7_000)]
+    row, place = replace(ROW, type="load.x.unrouted"), replace(PLACE, appended_ms=1_001)
+    verdict = judged(rows=[row], places=[place], letters=letters, faults=[crash(struck_ms, committed=5)])
+    assert broken(verdict) == rules
+
+
 def test_taken_twice_without_a_crash_is_repeated() -> None:
     """INV-8: nothing but a crash repeats."""
     assert broken(judged(SHAKY, FAILED, TAKEN, AGAIN)) == {"repeated without a crash"}

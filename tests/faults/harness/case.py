@@ -90,6 +90,8 @@ class Case:
         begun_ms = [
             *(receipt.began_ms for receipt in self.receipts[delivery][:1]),
             *(turn.started_ms for turn in self.turns[delivery][:1]),
+            # An event that nobody wants is tried by nobody: its dead letter is all that there is of it.
+            *(letter.appended_ms for letter in self.letters[delivery]),
         ]
         return (
             repeats is not None
