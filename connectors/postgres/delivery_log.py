@@ -26,7 +26,7 @@ from connectors.postgres.logged_delivery import (
     LoggedDelivery,
 )
 
-__all__ = ["DeliveryLog"]
+__all__ = ["DeliveryLog", "page_statement"]
 
 _SELECT: Final = """
 select id, created_at, event_id, event_type, target, origin, status, attempts, last_attempt_at, next_attempt_at,
@@ -59,27 +59,9 @@ class DeliveryLog:
         Raises:
             CursorInvalidError: the cursor is none.
         """
-        conditions = [*_conditions(query)]
-        values: dict[str, object] = {
-            "target": query.target,
-            "event_id": query.event_id,
-            "event_type": query.event_type,
-            "statuses": sorted(query.statuses),
-            "since": query.since,
-            "until": query.until,
-            "limit": limit + 1,
-        }
-        if cursor is not None:
-            after_id = _uuid(cursor)
-            after = None if after_id is None else created_at_of(after_id)
-            if after is None:
-                raise CursorInvalidError
-            # The first half says nothing new, but Postgres passes over newer partitions by it.
-            conditions.append("created_at <= %(after)s and (created_at, id) < (%(after)s, %(after_id)s)")
-            values |= {"after": after, "after_id": after_id}
-        where = f" where {' and '.join(conditions)}" if conditions else ""
+        statement, values = page_statement(query, limit=limit, cursor=cursor)
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
-            rows.execute(_SELECT + where + _NEWEST_FIRST, values)
+            rows.execute(statement, values)
             found = tuple(_delivery(row) for row in rows)
         more = len(found) > limit
         page = found[:limit]
@@ -105,6 +87,36 @@ class DeliveryLog:
 
     def _cursor(self) -> psycopg.Cursor[dict[str, Any]]:
         return psycopg.Cursor(self._connection, row_factory=dict_row)
+
+
+def page_statement(
+    query: DeliveryQuery, *, limit: int, cursor: str | None
+) -> tuple[LiteralString, dict[str, object]]:
+    """The statement for a page, and its values. It asks for one delivery more than the page has: are there any?
+
+    Raises:
+        CursorInvalidError: the cursor is none.
+    """
+    conditions = [*_conditions(query)]
+    values: dict[str, object] = {
+        "target": query.target,
+        "event_id": query.event_id,
+        "event_type": query.event_type,
+        "statuses": sorted(query.statuses),
+        "since": query.since,
+        "until": query.until,
+        "limit": limit + 1,
+    }
+    if cursor is not None:
+        after_id = _uuid(cursor)
+        after = None if after_id is None else created_at_of(after_id)
+        if after is None:
+            raise CursorInvalidError
+        # The first half says nothing new, but Postgres passes over newer partitions by it.
+        conditions.append("created_at <= %(after)s and (created_at, id) < (%(after)s, %(after_id)s)")
+        values |= {"after": after, "after_id": after_id}
+    where = " where " + " and ".join(conditions) if conditions else ""
+    return _SELECT + where + _NEWEST_FIRST, values
 
 
 def _conditions(query: DeliveryQuery) -> Iterator[LiteralString]:

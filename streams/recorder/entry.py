@@ -88,7 +88,7 @@ def _entry(fields: dict[str, Any]) -> Entry:
         id=attempt_id,
         attempt=number,
         deferrals=_whole(fields, "deferrals", most=_COUNT_MAX),
-        replay_id="" if fields.get("replay_id") is None else _name(fields, "replay_id"),
+        replay_id="" if fields.get("replay_id") in (None, "") else _name(fields, "replay_id"),
         started_at=from_epoch_ms(_whole(fields, "started_at_ms", most=_TIME_MAX_MS)),
         duration_ms=_duration(fields),
         outcome=outcome,
