@@ -1,1 +1,1 @@
-"""The worker's consuming side on real Kafka."""
+"""The recorder on real Kafka and Postgres."""
