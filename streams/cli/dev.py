@@ -1,6 +1,6 @@
 """`outbox dev`: the embedded stack by hand. `up` leaves it running; `env` lets any other program use it.
 
-With `up --all` worker and scheduler run on it, too.
+With `up --all` worker, scheduler and recorder run on it, too.
 
 Imports devstack only when a command runs: who installed the processor without the `devstack` extra still has `outbox`.
 """
@@ -44,7 +44,7 @@ _INTERRUPTED = 130
 def up(
     state_dir: StateDir = _DEFAULT,
     everything: Annotated[
-        bool, typer.Option("--all", help="Set it up, too, and run worker and scheduler on it.")
+        bool, typer.Option("--all", help="Set it up, too, and run worker, scheduler and recorder on it.")
     ] = False,
 ) -> None:
     """Start the stack and leave it running. Starts again what died; does no harm when all of it runs."""
@@ -77,7 +77,7 @@ def down(
     state_dir: StateDir = _DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Delete all that it stored, too.")] = False,
 ) -> None:
-    """Stop the stack, and worker and scheduler if they run on it. What it stored stays, unless --remove is given."""
+    """Stop the stack, and worker, scheduler and recorder if they run on it. What it stored stays, except with --remove."""
     with _stack(state_dir) as stack:
         from streams.cli.dev_processes import DevProcesses  # noqa: PLC0415 - needs the devstack extra
 

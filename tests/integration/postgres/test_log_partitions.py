@@ -134,7 +134,8 @@ def test_a_reader_is_waited_for_and_stops_nobody(url: str, connection: Any) -> N
             drop_days_before(connection, DAYS[2])
         with psycopg.connect(url) as another:
             another.execute("set statement_timeout = '5s'")
-            assert another.execute("select count(*) from outbox.deliveries").fetchone() == (5,)
+            # The first day that goes is out of sight already.
+            assert another.execute("select count(*) from outbox.deliveries").fetchone() == (4,)
         write(url, DAYS[4] + timedelta(days=1))
     connection.execute("set statement_timeout = '20s'")
     assert set(drop_days_before(connection, DAYS[2])) == of_days(*DAYS[:2])
