@@ -77,7 +77,7 @@ def down(
     state_dir: StateDir = _DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Delete all that it stored, too.")] = False,
 ) -> None:
-    """Stop the stack, and worker, scheduler and recorder if they run on it. What it stored stays, except with --remove."""
+    """Stop the stack, and what runs on it of worker, scheduler and recorder. What it stored stays without --remove."""
     with _stack(state_dir) as stack:
         from streams.cli.dev_processes import DevProcesses  # noqa: PLC0415 - needs the devstack extra
 

@@ -44,7 +44,7 @@ def wait_until(running: Pipeline, event_id: UUID, status: str) -> LoggedDelivery
 def test_a_delivery_is_followed_from_its_first_failure_to_its_success(
     running: Pipeline, scheduler: Child, recorder: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log says retrying while it waits, then succeeded, with both attempts; the command shows them, and no payload."""
+    """Retrying while it waits, then succeeded, with both attempts; the command shows them, and no payload."""
     assert scheduler.is_running
     assert recorder.is_running
     mailbox = running.mailbox(attempt_by_attempt(respond(503, body=b"maintenance"), respond(204)))

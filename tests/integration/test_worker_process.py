@@ -101,6 +101,15 @@ def test_run_starts_and_stops_both(pipeline: Pipeline) -> None:
     assert both.of("scheduler_stopped")
 
 
+def test_run_records_where_there_is_a_database(pipeline: Pipeline) -> None:
+    """With OUTBOX_DATABASE_URL the recorder is one of them, and stops with them."""
+    all_of_them = pipeline.start("run", database_url=pipeline.installation.database_url)
+    all_of_them.wait_for("worker_started")
+    all_of_them.wait_for("recorder_assigned")
+    assert all_of_them.stop() == 0
+    assert all_of_them.of("recorder_stopped")
+
+
 def test_run_ends_when_one_process_does(pipeline: Pipeline) -> None:
     """A half of it alone would look like a running system: the other is stopped, and the exit code is not 0."""
     both = pipeline.start("run")

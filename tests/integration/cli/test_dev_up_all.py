@@ -1,4 +1,4 @@
-"""`make up` and `make down`: the stack with worker, scheduler and recorder in the background, whatever happens to them."""
+"""`make up` and `make down`: the stack with worker, scheduler and recorder in the background, come what may."""
 
 import psutil
 

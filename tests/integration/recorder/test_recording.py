@@ -9,6 +9,7 @@ from uuid import UUID
 
 import psycopg
 
+from connectors.kafka.groups import ConsumerGroups
 from connectors.kafka.record import OutgoingRecord
 from streams import topics
 from tests.support.attempt_records import CREATED_AT_MS, many_lives, record_of, value_of
@@ -170,3 +171,17 @@ def test_days_that_are_over_are_dropped_by_the_recorder(pipeline: Pipeline, targ
             " 'YYYYMMDD')) is not null"
         ).fetchone()
     assert ahead == (True,)
+
+
+def test_how_far_it_is_behind_is_known(pipeline: Pipeline, target: str) -> None:
+    """`outbox doctor` asks for it: what has not been recorded yet, to the record; nothing of a group that never was."""
+    groups = ConsumerGroups(pipeline.kafka)
+    assert groups.behind("outbox-nobody", topics.ATTEMPTS) is None
+    first, later = many_lives(100, seed=31, target=target), many_lives(40, seed=32, target=target)
+    recorder = pipeline.recorder()
+    produce(pipeline.kafka, first)
+    wait_until_recorded(pipeline.installation.database_url, target, first)
+    assert recorder.stop() == 0
+    assert groups.behind(RECORDERS, topics.ATTEMPTS) == 0
+    produce(pipeline.kafka, later)
+    assert groups.behind(RECORDERS, topics.ATTEMPTS) == len(later)
