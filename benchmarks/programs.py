@@ -1,4 +1,4 @@
-"""The worker, the scheduler and the recorder under test: the very commands that an operator runs, as child processes."""
+"""Worker, scheduler and recorder under test: the very commands that an operator runs, as child processes."""
 
 import os
 import subprocess

@@ -29,8 +29,8 @@ def measure_recorder(site: Site, scale: Scale) -> Results:
     return Results(
         heading="Recorder",
         method=(
-            "Attempt records as workers write them stand in `outbox.attempts` before one recorder starts. What counts as"
-            " recorded is committed, so it is in Postgres. One delivery in ten was retried."
+            "Attempt records as workers write them stand in `outbox.attempts` before one recorder starts. What counts"
+            " as recorded is committed, so it is in Postgres. One delivery in ten was retried."
         ),
         tables=(_full_speed(site, scale), _beside(site, scale)),
     )
@@ -82,7 +82,10 @@ def _beside(site: Site, scale: Scale) -> Table:
         columns=("", "p50", "p90", "p99", "max"),
         rows=(("alone", *alone.cells()), ("beside a recorder that catches up", *beside.cells())),
         notes=(
-            f"{scale.recording_s:g} s each; {left:,} of {scale.recorded_beside:,} attempts were left to record at the end.",
+            (
+                f"{scale.recording_s:g} s each; {left:,} of {scale.recorded_beside:,} attempts were left to record at"
+                " the end."
+            ),
         ),
     )
 
