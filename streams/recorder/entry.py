@@ -81,7 +81,7 @@ def _entry(fields: dict[str, Any]) -> Entry:
     event_id, attempt_id = _uuid(fields, "event_id"), str(_uuid(fields, "attempt_id"))
     target = _name(fields, "target")
     outcome, following = _name(fields, "outcome"), _name(fields, "next")
-    status = _status(outcome, following, number := _whole(fields, "attempt", most=_COUNT_MAX))
+    status = _status(outcome, following, number := _whole(fields, "attempt", least=1, most=_COUNT_MAX))
     attempt = AttemptRow(
         created_at=created_at,
         delivery_id=str(delivery_id(event_id=event_id, target=target, created_at_ms=created_at_ms)),
@@ -133,10 +133,10 @@ def _status(outcome: str, following: str, number: int) -> DeliveryStatus:
     return "pending" if outcome == "deferred" and number == 1 else "retrying"
 
 
-def _whole(fields: Mapping[str, Any], name: str, *, most: int) -> int:
+def _whole(fields: Mapping[str, Any], name: str, *, least: int = 0, most: int) -> int:
     value = fields.get(name)
-    if type(value) is not int or not 0 <= value <= most:
-        raise RecordMalformed(f"the attempt record's {name} is no whole number from 0 to {most}")
+    if type(value) is not int or not least <= value <= most:
+        raise RecordMalformed(f"the attempt record's {name} is no whole number from {least} to {most}")
     return value
 
 

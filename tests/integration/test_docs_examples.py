@@ -94,7 +94,7 @@ def columns_of(url: str, table: str) -> list[tuple[str, str]]:
             (table,),
         ).fetchall()
     short = {"timestamp with time zone": "timestamptz"}
-    return [(name, short.get(data_type, data_type)) for name, data_type in actual]
+    return [(str(name), short.get(str(data_type), str(data_type))) for name, data_type in actual]
 
 
 @pytest.mark.parametrize("table", ["deliveries", "attempts"])

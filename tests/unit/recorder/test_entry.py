@@ -117,6 +117,7 @@ def test_all_records_of_a_delivery_find_one_row() -> None:
         ("duration_ms", -1),
         ("duration_ms", "12"),
         ("attempt", 10**10),
+        ("attempt", 0),
         ("deferrals", -1),
         ("status", 10_000),
         ("error", {"secret": "x"}),
