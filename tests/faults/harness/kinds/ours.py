@@ -17,6 +17,7 @@ Ours = Literal["worker", "scheduler"]
 _TAKEOVER_S = 40.0
 #: Shorter than the workers wait for an answer.
 _QUEUING_S = 1.5
+_CATCHING_UP_S = 0.5
 
 
 class _OfOurs(Kind):
@@ -81,8 +82,11 @@ class Frozen(_OfOurs):
             time.sleep(_QUEUING_S)
         began_ms = now_ms()
         site.fleet.send_signal(member, signal.SIGSTOP)
+        if self.which == "worker":
+            # Requests that it had sent are seen only now.
+            site.fleet.send_signal("receiver", signal.SIGCONT)
+            time.sleep(_CATCHING_UP_S)
         struck_ms = began_ms, now_ms()
-        site.fleet.send_signal("receiver", signal.SIGCONT)
         commits = site.commits(self.which, of=hit)
         time.sleep(SESSION_S + site.rng.uniform(1.0, 3.0))
         problems = () if self.which == "scheduler" else self._wait_for_takeover(site, member, hit)
