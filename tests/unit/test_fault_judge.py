@@ -255,6 +255,25 @@ def test_an_answer_that_the_worker_says_it_never_heard_needs_a_reason() -> None:
     assert broken(judged(SHAKY, misheard, TAKEN, faults=[cut])) == set()
 
 
+def test_a_request_that_a_hanging_receiver_held_back_is_of_the_attempt_that_was_given_up() -> None:
+    """It is answered when nobody waits any more; the retry comes by what the attempt promised. Only a fault does so."""
+    receipt, turn = FAILED
+    late = (
+        replace(receipt, began_ms=1_400, answered_ms=1_401, ok=True),
+        replace(turn, ended_ms=1_390, status=None),
+    )
+    retry = an_attempt("flaky", 1_910, number=2, ok=True)
+    frozen = replace(crash(1_000, committed=9), kind="receiver frozen", repeats=None)
+    assert broken(judged(SHAKY, late, retry, faults=[frozen])) == set()
+    assert broken(judged(SHAKY, late, retry)) == {
+        "answers without a record",
+        "early",
+        "repeated without a crash",
+    }
+    too_soon = an_attempt("flaky", 1_810, number=2, ok=True)
+    assert broken(judged(SHAKY, late, too_soon, faults=[frozen])) == {"early"}
+
+
 def test_recovery_lasts_until_the_last_late_thing_has_come() -> None:
     """A first attempt that comes 20 s after its fault makes the recovery 20 s long; without a fault it is late."""
     row = replace(ROW, type="load.x.plain", created_ms=3_000)

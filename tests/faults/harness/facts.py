@@ -156,7 +156,6 @@ class Fault:
         repeats: what was committed when it struck; None for what must repeat nothing.
         struck_ms: from when to when the crash happened. What had begun before its end and is left open by `repeats` may
             come again after its begin.
-        until_calm: nothing could be committed before all was as before, so what began until then may come again.
         lasting: the system is there all the while, so how late something came counts, not when the fault was over.
         repeats_rows: the connector may read rows again that it had sent.
         poisoned: dead letters without a committed row that it brought about.
@@ -172,7 +171,6 @@ class Fault:
     calm_ms: float = 0.0
     repeats: Commits | None = None
     struck_ms: tuple[float, float] = (0.0, 0.0)
-    until_calm: bool = False
     lasting: bool = False
     repeats_rows: bool = False
     poisoned: int = 0

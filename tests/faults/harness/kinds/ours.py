@@ -15,6 +15,9 @@ __all__ = ["Frozen", "Killed", "Scaled", "Terminated"]
 
 Ours = Literal["worker", "scheduler"]
 _TAKEOVER_S = 40.0
+#: Shorter than the workers wait for an answer.
+_QUEUING_S = 1.5
+_CATCHING_UP_S = 0.5
 
 
 class _OfOurs(Kind):
@@ -73,8 +76,16 @@ class Frozen(_OfOurs):
 
     def strike(self, site: Site) -> Fault:
         member, hit = _victim(site, self.which)
+        if self.which == "worker":
+            # Turns that have not begun queue up behind those that hang: a zombie must have something to do harm with.
+            site.fleet.send_signal("receiver", signal.SIGSTOP)
+            time.sleep(_QUEUING_S)
         began_ms = now_ms()
         site.fleet.send_signal(member, signal.SIGSTOP)
+        if self.which == "worker":
+            # Requests that it had sent are seen only now.
+            site.fleet.send_signal("receiver", signal.SIGCONT)
+            time.sleep(_CATCHING_UP_S)
         struck_ms = began_ms, now_ms()
         commits = site.commits(self.which, of=hit)
         time.sleep(SESSION_S + site.rng.uniform(1.0, 3.0))
