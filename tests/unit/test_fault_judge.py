@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
-from tests.faults.harness.facts import Commits, Evidence, Fault, Letter, Place, Receipt, Row, Turn, Waiting
+from tests.faults.harness.facts import (
+    Commits,
+    Evidence,
+    Fault,
+    Letter,
+    Logged,
+    Place,
+    Receipt,
+    Row,
+    Turn,
+    Waiting,
+)
 from tests.faults.harness.judge import Verdict, judge
 from tests.faults.harness.plan import ATTEMPTS, BEHAVIOURS, SCHEDULE
 from tests.support.topics import Committed
@@ -29,6 +42,7 @@ def an_attempt(
         sha256="aa",
     )
     turn = Turn(
+        attempt_id=f"{target} {at_ms}",
         event_id="e1",
         target=f"endpoint:{target}",
         attempt=number,
@@ -69,11 +83,21 @@ def crash(at_ms: float, *, committed: int, of: frozenset[tuple[str, int]] | None
     )
 
 
+def in_the_log(turns: Iterable[Turn]) -> Logged:
+    """The log as it should be, of one event: by attempt, and by target."""
+    statuses: dict[tuple[str, str], list[str]] = {}
+    for turn in turns:
+        taken = turn.outcome == "succeeded" or statuses.get(turn.delivery) == ["succeeded"]
+        statuses[turn.delivery] = ["succeeded" if taken else "retrying"]
+    return Logged(attempts=Counter(turn.attempt_id for turn in turns), statuses=statuses)
+
+
 def judged(*attempts: Attempt, **changes: object) -> Verdict:
     evidence = Evidence(
         rows=[ROW],
         receipts=[receipt for receipt, _ in attempts],
         turns=[turn for _, turn in attempts],
+        logged=in_the_log([turn for _, turn in attempts]),
         letters=[],
         waiting=[],
         places=[PLACE],
@@ -83,6 +107,8 @@ def judged(*attempts: Attempt, **changes: object) -> Verdict:
         leaks={},
         deaths=[],
     )
+    if "turns" in changes:
+        changes = {"logged": in_the_log(changes["turns"]), **changes}  # type: ignore[arg-type]  # by name
     return judge(replace(evidence, **changes), targets=TARGETS)  # type: ignore[arg-type]  # by name
 
 
@@ -272,6 +298,20 @@ def test_a_request_that_a_hanging_receiver_held_back_is_of_the_attempt_that_was_
     }
     too_soon = an_attempt("flaky", 1_810, number=2, ok=True)
     assert broken(judged(SHAKY, late, too_soon, faults=[frozen])) == {"early"}
+
+
+def test_the_delivery_log_has_every_attempt_once_and_each_delivery_as_it_stands() -> None:
+    """What the recorder wrote is held against what the workers said."""
+    right = in_the_log([SHAKY[1], FAILED[1], TAKEN[1]])
+    ids = [SHAKY[1].attempt_id, FAILED[1].attempt_id, TAKEN[1].attempt_id]
+    for attempts in (Counter(ids[:2]), Counter([*ids, ids[0]]), Counter([*ids, "another"])):
+        verdict = judged(SHAKY, FAILED, TAKEN, logged=replace(right, attempts=attempts))
+        assert broken(verdict) == {"attempts not in the log, or too many"}
+    for found in ([], ["retrying"], ["succeeded", "succeeded"], ["failed"]):
+        verdict = judged(
+            SHAKY, FAILED, TAKEN, logged=replace(right, statuses={**right.statuses, TAKEN[1].delivery: found})
+        )
+        assert broken(verdict) == {"deliveries wrong in the log"}
 
 
 def test_recovery_lasts_until_the_last_late_thing_has_come() -> None:

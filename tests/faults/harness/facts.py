@@ -17,6 +17,7 @@ __all__ = [
     "Evidence",
     "Fault",
     "Letter",
+    "Logged",
     "Partition",
     "Place",
     "Receipt",
@@ -66,6 +67,7 @@ class Receipt:
 class Turn:
     """A record of `outbox.attempts`: what the product itself says of a turn."""
 
+    attempt_id: str
     event_id: str
     target: str
     attempt: int
@@ -76,10 +78,19 @@ class Turn:
     next_ms: float | None
     recorded_ms: float
     status: int | None = None
+    buried: bool = False
 
     @property
     def delivery(self) -> Delivery:
         return self.event_id, self.target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """What the recorder has written in Postgres: the attempts of each id, and the status of each delivery."""
+
+    attempts: Mapping[str, int]
+    statuses: Mapping[Delivery, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +210,7 @@ class Evidence:
     rows: Sequence[Row]
     receipts: Sequence[Receipt]
     turns: Sequence[Turn]
+    logged: Logged
     letters: Sequence[Letter]
     waiting: Sequence[Waiting]
     places: Sequence[Place]
