@@ -7,10 +7,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from streams.errors import RecordMalformed
-from streams.recorder.entry import Entry, read_entry
+from streams.recorder.entry import read_entry
 from streams.recorder.fold import fold
 from tests.fuzz.mutation import TEXTS, any_text, mutated
 from tests.fuzz.profile import FUZZ
+from tests.fuzz.refusal import read_or_refused
 from tests.support.attempt_records import fields_of, value_of
 
 ENDINGS = ("succeeded", "retried", "interrupted", "deferred", "exhausted", "rejected", "cancelled")
@@ -39,13 +40,6 @@ def records(draw: st.DrawFn) -> bytes:
     return orjson.dumps(fields)
 
 
-def entry_of(value: bytes) -> Entry | str:
-    try:
-        return read_entry(value)
-    except RecordMalformed as error:
-        return str(error)
-
-
 def holds(value: object) -> bool:
     """Whether a column of Postgres does: no NUL, nothing that UTF-8 can't write, no key too long for an index."""
     return not isinstance(value, str) or ("\0" not in value and len(value.encode()) <= 1_024)
@@ -61,9 +55,9 @@ def holds(value: object) -> bool:
 @example(value=value_of(replay_id="\ufeff"))
 def test_a_record_is_rows_that_postgres_can_hold_or_refused(value: bytes) -> None:
     """Whatever stands on the topic, one record costs itself at most."""
-    entry = entry_of(value)
-    if isinstance(entry, str):
-        assert len(entry) < 150
+    entry = read_or_refused(lambda: read_entry(value), RecordMalformed)
+    if isinstance(entry, RecordMalformed):
+        assert len(str(entry)) < 150
         return
     assert all(map(holds, (*entry.attempt, *entry.delivery)))
     assert entry.attempt.delivery_id == entry.delivery.id

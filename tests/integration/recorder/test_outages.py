@@ -6,6 +6,7 @@ from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streams import topics
+from streams.recorder.batch import BATCH_RECORDS
 from tests.support.attempt_records import many_lives
 from tests.support.eventually import eventually
 from tests.support.pipeline import Pipeline
@@ -19,14 +20,14 @@ def test_postgres_is_away_and_comes_back(pipeline: Pipeline, target: str) -> Non
     The connection breaks while a batch is written; a start while Postgres is away waits as well.
     """
     url, postgres = pipeline.installation.database_url, pipeline.installation.stack.service("postgres")
-    records = many_lives(9_000, seed=21, target=target)
-    half = len(records) // 2
+    records = many_lives(12_000, seed=21, target=target)
+    first = len(records) // 4
     recorder = pipeline.recorder()
-    produce(pipeline.kafka, records[:half])
+    produce(pipeline.kafka, records[:first])
     eventually(lambda: len(recorded(url, target)[1]) > 0, what="the first batch")
     postgres.kill()
     try:
-        produce(pipeline.kafka, records[half:])
+        produce(pipeline.kafka, records[first:])
         recorder.wait_for("postgres_away", count=5)  # about eight seconds
         other = pipeline.recorder()
         assert group_members(pipeline.kafka, topics.RECORDER_GROUP) == 2
@@ -38,6 +39,9 @@ def test_postgres_is_away_and_comes_back(pipeline: Pipeline, target: str) -> Non
     recorder.wait_for("postgres_back")
     waits = [line["again_in_s"] for line in recorder.of("postgres_away")]
     assert waits[:5] == [0.5, 1, 2, 4, 8]
+    assert all(
+        line["held"] <= BATCH_RECORDS for line in recorder.of("postgres_away")
+    )  # the rest stays on Kafka
     assert recorder.stop() == 0
     assert other.stop() == 0
     assert recorded(url, target) == should_be(records)
