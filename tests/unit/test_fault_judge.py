@@ -249,6 +249,19 @@ def test_a_crash_excuses_one_repetition_of_what_no_commit_covered() -> None:
     assert broken(verdict) == {"repeated without a crash"}
 
 
+def test_a_crash_may_repeat_a_delivery_once_for_each_record_that_it_left_open() -> None:
+    """The event's record, which another delivery of it had held back, and the retry's: both are read again."""
+    retry = replace(PLACE, target="endpoint:flaky", partition=("outbox.redelivery", 0), appended_ms=1_990)
+    struck = crash(2_010, committed=5)
+    assert struck.repeats is not None
+    both = replace(struck, repeats=replace(struck.repeats, topics={"outbox.events", "outbox.redelivery"}))
+    third = an_attempt("flaky", 7_000, number=2, ok=True)
+    assert broken(judged(SHAKY, FAILED, TAKEN, AGAIN, third, places=[PLACE, retry], faults=[both])) == set()
+    fourth = an_attempt("flaky", 8_000, number=2, ok=True)
+    attempts = [SHAKY, FAILED, TAKEN, AGAIN, third, fourth]
+    assert "repeated without a crash" in broken(judged(*attempts, places=[PLACE, retry], faults=[both]))
+
+
 @pytest.mark.parametrize(
     "fault",
     [

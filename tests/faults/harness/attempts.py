@@ -29,7 +29,7 @@ def early(case: Case) -> list[str]:
     found = []
     for delivery in case.receipts:
         hurried = _too_soon(case, delivery) + _before_the_promise(case, delivery)
-        excused = sum(_HURRIED_BY_A_CRASH for _ in range(case.crashes_of(delivery)))
+        excused = sum(_HURRIED_BY_A_CRASH for _ in range(case.reopened(delivery)))
         unexcused = [at_ms for at_ms in hurried if not case.excuses(delivery, at_ms)]
         if unexcused or len(hurried) > excused:
             found.append(named(delivery))
@@ -40,7 +40,7 @@ def _too_soon(case: Case, delivery: Delivery) -> list[float]:
     """Attempts that came sooner after the one before than half of the schedule's wait."""
     behaviour = case.behaviour(delivery)
     found = []
-    more = _ATTEMPTS_A_CRASH * case.crashes_of(delivery)
+    more = _ATTEMPTS_A_CRASH * case.reopened(delivery)
     for index, (before, after) in enumerate(pairwise(case.receipts[delivery])):
         # What a crash adds moves the schedule's places.
         place = min(max(index - more, 0), len(_GAPS_MS) - 1)
@@ -108,7 +108,7 @@ def too_many(case: Case) -> list[str]:
         behaviour, receipts = case.behaviour(delivery), case.receipts[delivery]
         if behaviour is None or behaviour.ends != "dead":
             continue
-        again = case.crashes_of(delivery) + case.rows_repeated(delivery)
+        again = case.reopened(delivery) + case.rows_repeated(delivery)
         unanswered = sum(1 for t in case.turns[delivery] if t.status is None and behaviour.attempts == 1)
         allowed = max(behaviour.attempts, unanswered + 1) + _ATTEMPTS_A_CRASH * again
         letters_ms = [letter.appended_ms for letter in case.letters[delivery]]
@@ -134,7 +134,7 @@ def too_few(case: Case) -> list[str]:
         numbers = {turn.attempt for turn in case.turns[delivery]}
         missing = set(range(1, behaviour.attempts + 1)) - numbers
         answered = sum(1 for turn in case.turns[delivery] if turn.status is not None)
-        if len(missing) > case.crashes_of(delivery) or answered > len(case.receipts[delivery]):
+        if len(missing) > case.reopened(delivery) or answered > len(case.receipts[delivery]):
             found.append(named(delivery))
     return found
 
@@ -162,7 +162,8 @@ def repetitions(case: Case) -> list[Repetition]:
         for first, again in pairwise(taken):
             if _answer_was_lost(case, first):
                 continue
-            excuse = next((f for f in case.excuses(delivery, again.began_ms) if f not in used), None)
+            excuses = case.excuses(delivery, again.began_ms)
+            excuse = next((f for f in excuses if used.count(f) < case.open_records(delivery, f)), None)
             if excuse is None and rows:
                 rows -= 1
                 continue

@@ -1,8 +1,9 @@
 """The evidence of a run, indexed for the rules that judge it, and what a crash excuses. Pure.
 
 A crash excuses a repetition if, when it struck, the delivery had begun and the record it came from was in no commit: it
-was in flight, or settled since the last commit. The excuse is for one repetition, of a record of a partition that the
-crash hit, and ends when all is as before.
+was in flight, or settled since the last commit. The excuse is for one repetition for each such record (the event's,
+which another of its deliveries may have held back, and the retry's), of a partition that the crash hit, and ends when
+all is as before.
 """
 
 from __future__ import annotations
@@ -90,12 +91,16 @@ class Case:
             and self.left_open(delivery, fault)
         ]
 
-    def crashes_of(self, delivery: Delivery) -> int:
-        """How many crashes left it open."""
-        return sum(1 for fault in self.crashes if self.left_open(delivery, fault))
+    def reopened(self, delivery: Delivery) -> int:
+        """How many of its records crashes left open."""
+        return sum(self.open_records(delivery, fault) for fault in self.crashes)
 
     def left_open(self, delivery: Delivery, fault: Fault) -> bool:
         """Had it begun, and was a record that it comes from in no commit, when the fault struck?"""
+        return self.open_records(delivery, fault) > 0
+
+    def open_records(self, delivery: Delivery, fault: Fault) -> int:
+        """Of how many records would the next owner begin it again?"""
         event_id, target = delivery
         repeats, struck_ms = fault.repeats, fault.struck_ms[1]
         begun_ms = [
@@ -104,13 +109,11 @@ class Case:
             # An event that nobody wants is tried by nobody: its dead letter is all that there is of it.
             *(letter.appended_ms for letter in self.letters[delivery]),
         ]
-        return (
-            repeats is not None
-            and min(begun_ms, default=struck_ms + 1) <= struck_ms
-            and any(
-                place.target in {None, target} and place.in_hand(struck_ms) and repeats.leave_open(place)
-                for place in self.places[event_id]
-            )
+        if repeats is None or min(begun_ms, default=struck_ms + 1) > struck_ms:
+            return 0
+        return sum(
+            place.target in {None, target} and place.in_hand(struck_ms) and repeats.leave_open(place)
+            for place in self.places[event_id]
         )
 
     def rows_repeated(self, delivery: Delivery) -> int:
