@@ -132,7 +132,11 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
 
         def change(before: Endpoint) -> Endpoint:
             known.append(before)
-            secrets = before.secrets if key is None else (key, *(old for old in before.secrets if old != key))
+            secrets = (
+                before.secrets
+                if key is None
+                else (key, *(old for old in before.secrets if not key.same_key(old)))
+            )
             return replace(
                 before,
                 url=before.url if url is None else url,

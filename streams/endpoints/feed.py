@@ -14,6 +14,7 @@ from connectors.kafka.compacted import CompactedReader
 from connectors.kafka.errors import TopicUnanswered
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import WebhookError
+from connectors.webhook.key_ring import NO_KEYS, KeyRing
 from streams import topics
 
 __all__ = ["EndpointFeed"]
@@ -31,14 +32,22 @@ class EndpointFeed:
         bootstrap_servers: where Kafka is.
         put: an endpoint was created or changed.
         remove: the endpoint with this id was deleted.
+        keys: open what is sealed. An endpoint that needs another key is taken all the same, and told in the log: its
+            deliveries wait, and all others go on.
     """
 
     def __init__(
-        self, bootstrap_servers: str, *, put: Callable[[Endpoint], None], remove: Callable[[str], None]
+        self,
+        bootstrap_servers: str,
+        *,
+        put: Callable[[Endpoint], None],
+        remove: Callable[[str], None],
+        keys: KeyRing = NO_KEYS,
     ) -> None:
         self._servers = bootstrap_servers
         self._put = put
         self._remove = remove
+        self._keys = keys
         self._stopping = threading.Event()
         self._apply: Callable[[bytes, bytes | None], None] = self._decode
         self._reader = CompactedReader(
@@ -98,6 +107,15 @@ class EndpointFeed:
             self._remove(endpoint_id)
             return
         try:
-            self._put(Endpoint.from_json(value))
+            endpoint = Endpoint.from_json(value, self._keys)
         except WebhookError as error:
             _log.error("endpoint_unreadable", endpoint=endpoint_id[:80], error=str(error))
+            return
+        if missing := endpoint.missing_key_ids:
+            _log.error(
+                "endpoint_locked",
+                endpoint=endpoint.id,
+                missing_keys=list(missing),
+                do="add them to this worker's OUTBOX_ENCRYPTION_KEYS; its deliveries wait until then",
+            )
+        self._put(endpoint)

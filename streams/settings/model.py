@@ -11,6 +11,7 @@ from typing import Self
 
 from pydantic import SecretStr, model_validator
 
+from connectors.webhook.key_ring import KeyRing
 from streams.errors import SettingsError
 from streams.settings.checks import contradictions
 from streams.settings.fields import Fields
@@ -40,6 +41,10 @@ class Settings(Fields):
             if self.connector_database_url.get_secret_value()
             else self.database_url
         )
+
+    def key_ring(self) -> KeyRing:
+        """The keys for what endpoints keep secret; an empty ring where there are none."""
+        return KeyRing.parse(self.encryption_keys.get_secret_value())
 
     def __repr_args__(self) -> Iterable[tuple[str, str]]:
         # pydantic's own would show the credentials in an address; a settings object ends up in tracebacks.

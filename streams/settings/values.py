@@ -16,11 +16,23 @@ from urllib.parse import urlsplit
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from connectors.webhook.key_ring import KeyRing
 from streams.duration import parse_duration
 
-__all__ = ["bootstrap_servers", "database_url", "durations", "http_url", "module_path", "networks"]
+__all__ = [
+    "api_tokens",
+    "bootstrap_servers",
+    "database_url",
+    "durations",
+    "encryption_keys",
+    "http_url",
+    "listen",
+    "module_path",
+    "networks",
+]
 
 _SERVER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}:(read|write):[0-9a-f]{64}")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -78,6 +90,30 @@ def database_url(value: str) -> str:
         parts = {}
     if not parts.get("host") or not parts.get("dbname"):
         raise ValueError("not a database address")
+    return value
+
+
+def encryption_keys(value: str) -> str:
+    """Check a key ring, `plain` for none at all; an empty text means unset."""
+    KeyRing.parse(value)
+    return value
+
+
+def api_tokens(value: str) -> str:
+    """Check "name:scope:hash,name:scope:hash"; an empty text means unset."""
+    tokens = [token.strip() for token in value.split(",")] if value else []
+    if not all(map(_TOKEN.fullmatch, tokens)):
+        raise ValueError("one token is not name:scope:hash")
+    if len({token.partition(":")[0] for token in tokens}) < len(tokens):
+        raise ValueError("two tokens have one name")
+    return ",".join(tokens)
+
+
+def listen(value: str) -> str:
+    """Check "host:port"; port 0 is a free one."""
+    match = _SERVER.fullmatch(value)
+    if match is None or int(match[2]) > 65_535:  # noqa: PLR2004 - the ports that exist
+        raise ValueError("not host:port")
     return value
 
 
