@@ -84,7 +84,9 @@ class AuditLog:
                     fields=tuple(fields),
                     request_id=request_id,
                 )
-                for number, at, actor, action, endpoint, fields, request_id in cursor.execute(_PAGE, arguments)
+                for number, at, actor, action, endpoint, fields, request_id in cursor.execute(
+                    _PAGE, arguments
+                )
             )
 
     def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:

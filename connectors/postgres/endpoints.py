@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -38,7 +38,7 @@ from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.key_ring import NO_KEYS, KeyRing
 from outbox.event_id import new_event_id
 
-__all__ = ["EndpointStore", "SealingCount", "new_endpoint_id"]
+__all__ = ["EndpointStore", "new_endpoint_id"]
 
 _INSERT: Final = """
 insert into outbox.endpoints (id, url, event_types, secrets, enabled, description, created_at, headers, timeout,
@@ -67,17 +67,6 @@ order by created_at, id limit %(limit)s
 """  # noqa: S608
 _SELECT_IDS: Final = "select id from outbox.endpoints"
 _DELETE: Final = "delete from outbox.endpoints where id = %s"
-# What is sealed with which key: the part between the second colon and the third; empty for a plain text.
-_COUNT_SEALINGS: Final = """
-select key_id, count(*) from (
-    select unnest(secrets) as record from outbox.endpoints
-    union all
-    select value as record from outbox.endpoints, jsonb_each_text(headers)
-) as records, lateral (
-    select case when record like 'sealed:v1:%' then split_part(record, ':', 3) else '' end as key_id
-) as sealings
-group by key_id order by key_id
-"""
 
 _TELL: Final = """
 insert into outbox.outbox (id, channel, type, aggregate_type, aggregate_id, payload)
@@ -89,14 +78,6 @@ _FORGET: Final = "delete from outbox.outbox where id = %s"
 def new_endpoint_id() -> str:
     """Return a new random id: `ep_` and 20 hexadecimal digits."""
     return f"ep_{secrets.token_hex(10)}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SealingCount:
-    """How many secrets and header values are sealed with one key; `key_id` is None for those that are plain text."""
-
-    key_id: str | None
-    count: int
 
 
 class EndpointStore:
@@ -239,8 +220,7 @@ class EndpointStore:
         with statement_errors(), self._connection.transaction():
             before = self._one(_SELECT_LOCKED, endpoint_id)
             endpoint = before.endpoint
-            sealed = (*endpoint.secrets, *(value for _, value in endpoint.headers))
-            if all(one.is_current(self._keys) for one in sealed):
+            if endpoint.is_current(self._keys):
                 return False
             opened = replace(
                 endpoint,
@@ -251,14 +231,6 @@ class EndpointStore:
             self._audit.add(self._actor, "endpoint.resealed", endpoint_id=endpoint_id)
             self._tell("endpoint.told", self._one(_SELECT_ONE, endpoint_id).endpoint)
             return True
-
-    def sealings(self) -> tuple[SealingCount, ...]:
-        """Count what is sealed with which key, and what is plain text."""
-        with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            return tuple(
-                SealingCount(key_id=key_id or None, count=count)
-                for key_id, count in cursor.execute(_COUNT_SEALINGS)
-            )
 
     def tell_all(self) -> int:
         """Tell the workers of every endpoint again, and return how many there are.

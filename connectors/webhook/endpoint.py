@@ -85,7 +85,18 @@ class Endpoint:
                 f"endpoint {self.id}: {len(self.secrets)} secrets; an endpoint has 1 to {MAX_SECRETS}"
             )
         if self.secrets[0].expires_at is not None:
-            raise EndpointInvalidError(f"endpoint {self.id}: the newest secret has an end; only older ones may")
+            raise EndpointInvalidError(
+                f"endpoint {self.id}: the newest secret has an end; only older ones may"
+            )
+        self._check_times()
+        if _NO_TEXT.search(self.description):
+            raise EndpointInvalidError(
+                f"endpoint {self.id}: description holds a NUL or half of a surrogate pair, which can't be stored"
+            )
+        if self.created_at.tzinfo is None:
+            raise EndpointInvalidError(f"endpoint {self.id}: created_at has no time zone")
+
+    def _check_times(self) -> None:
         for name, length in (("timeout", self.timeout), ("max_age", self.max_age)):
             if length is not None and not timedelta() < length <= LONGEST_WAIT:
                 raise EndpointInvalidError(f"endpoint {self.id}: {name} is not above 0 and at most 365 days")
@@ -94,12 +105,6 @@ class Endpoint:
             raise EndpointInvalidError(
                 f"endpoint {self.id}: schedule is not up to {MAX_WAITS} waits above 0 and of at most 365 days"
             )
-        if _NO_TEXT.search(self.description):
-            raise EndpointInvalidError(
-                f"endpoint {self.id}: description holds a NUL or half of a surrogate pair, which can't be stored"
-            )
-        if self.created_at.tzinfo is None:
-            raise EndpointInvalidError(f"endpoint {self.id}: created_at has no time zone")
 
     def subscribes_to(self, event_type: str) -> bool:
         """Whether an event of this type is for this endpoint. `enabled` is another question."""
@@ -114,8 +119,15 @@ class Endpoint:
     @property
     def missing_key_ids(self) -> tuple[str, ...]:
         """The ids of the encryption keys that this process lacks for sending to this endpoint."""
-        sealed = (*self.secrets, *(value for _, value in self.headers))
-        return tuple(sorted({key_id for one in sealed if (key_id := one.missing_key_id) is not None}))
+        missing = {secret.missing_key_id for secret in self.secrets}
+        missing |= {value.missing_key_id for _, value in self.headers}
+        return tuple(sorted(key_id for key_id in missing if key_id is not None))
+
+    def is_current(self, keys: KeyRing) -> bool:
+        """Whether all that is secret is stored the way the ring would store it now."""
+        return all(secret.is_current(keys) for secret in self.secrets) and all(
+            value.is_current(keys) for _, value in self.headers
+        )
 
     def to_json(self, keys: KeyRing = NO_KEYS) -> bytes:
         """Give the record as it stands on `outbox.endpoints`. What is secret is sealed, if there is a key.
@@ -147,7 +159,9 @@ class Endpoint:
 
     def header_records(self, keys: KeyRing) -> dict[str, str]:
         """The static headers as they are stored."""
-        return {name: value.record(keys, bound_to=header_place(self.id, name)) for name, value in self.headers}
+        return {
+            name: value.record(keys, bound_to=header_place(self.id, name)) for name, value in self.headers
+        }
 
     @classmethod
     def from_json(cls, record_text: bytes, keys: KeyRing = NO_KEYS) -> Self:

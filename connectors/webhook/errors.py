@@ -6,6 +6,7 @@ WebhookError
 ├── EndpointInvalidError   an endpoint record that breaks its own rules, or JSON that is none
 ├── KeyRingInvalidError    a text that is no ring of encryption keys
 ├── SecretLockedError      a sealed secret that the keys at hand don't open
+├── TooManySecretsError    a rotation while too many secrets overlap already
 └── RequestInvalidError    an event that can't be put into an HTTP request
 
 All of them are about input, raised before anything is sent, and but for `SecretLockedError`, which is about this
@@ -20,6 +21,7 @@ __all__ = [
     "RequestInvalidError",
     "SecretInvalidError",
     "SecretLockedError",
+    "TooManySecretsError",
     "UrlInvalidError",
     "WebhookError",
 ]
@@ -51,3 +53,7 @@ class KeyRingInvalidError(WebhookError, ValueError):
 
 class SecretLockedError(WebhookError):
     """A sealed secret can't be opened: add the key that the message names to OUTBOX_ENCRYPTION_KEYS."""
+
+
+class TooManySecretsError(WebhookError, ValueError):
+    """An endpoint's requests carry one signature for each of its secrets, and eight at most."""

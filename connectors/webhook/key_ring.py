@@ -67,7 +67,7 @@ class KeyRing:
     __slots__ = ("_ciphers", "current_id")
 
     def __init__(self, keys: Sequence[EncryptionKey] = ()) -> None:
-        self._ciphers: dict[str, "AESGCM"] = {key.id: _cipher(key.key) for key in keys}
+        self._ciphers: dict[str, AESGCM] = {key.id: _cipher(key.key) for key in keys}
         self.current_id: str | None = keys[0].id if keys else None
 
     @classmethod

@@ -48,20 +48,17 @@ class Secret:
     24
     """
 
-    __slots__ = ("_key", "_sealed", "expires_at")
+    __slots__ = ("_key", "expires_at")
 
-    _key: bytes
-    _sealed: Confidential | None
-    expires_at: datetime | None
-
-    def __init__(self, key: bytes) -> None:
-        if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
+    def __init__(self, key: bytes | Confidential, *, expires_at: datetime | None = None) -> None:
+        if isinstance(key, bytes) and not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
             raise SecretInvalidError(
                 f"a webhook secret holds {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes, this one {len(key)}"
             )
-        self._key = bytes(key)
-        self._sealed = None
-        self.expires_at = None
+        if expires_at is not None and expires_at.tzinfo is None:
+            raise SecretInvalidError("the end of a webhook secret has no time zone")
+        self._key: bytes | Confidential = bytes(key) if isinstance(key, bytes) else key
+        self.expires_at = expires_at
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -80,14 +77,10 @@ class Secret:
             SecretInvalidError: it is neither; shows none of it. What is sealed is looked at when it is used.
         """
         text, separator, until = record.partition(_UNTIL)
+        expires_at = _time(until) if separator else None
         if is_sealed(text):
-            secret = cls.__new__(cls)
-            secret._key = b""
-            secret._sealed = Confidential.stored(text, ring=ring, bound_to=_place(owner))
-            secret.expires_at = None
-        else:
-            secret = cls.parse(text)
-        return secret.until(_time(until)) if separator else secret
+            return cls(Confidential.stored(text, ring=ring, bound_to=_place(owner)), expires_at=expires_at)
+        return cls.parse(text).until(expires_at)
 
     @classmethod
     def generate(cls) -> Self:
@@ -96,11 +89,7 @@ class Secret:
 
     def until(self, expires_at: datetime | None) -> Self:
         """The same secret, which nothing is signed with from that time on; None: for ever."""
-        if expires_at is not None and expires_at.tzinfo is None:
-            raise SecretInvalidError("the end of a webhook secret has no time zone")
-        other = type(self).__new__(type(self))
-        other._key, other._sealed, other.expires_at = self._key, self._sealed, expires_at
-        return other
+        return type(self)(self._key, expires_at=expires_at)
 
     def signs_at(self, moment: datetime) -> bool:
         """Whether it is still in use at that time."""
@@ -113,12 +102,14 @@ class Secret:
         Raises:
             SecretLockedError: it is sealed, and can't be opened here.
         """
-        if self._sealed is None:
+        if isinstance(self._key, bytes):
             return self._key
         try:
-            return _decoded(_encoded_part(self._sealed.reveal()))
+            return _decoded(_encoded_part(self._key.reveal()))
         except SecretInvalidError:
-            raise SecretLockedError("what was opened is no webhook secret: it was sealed by something else") from None
+            raise SecretLockedError(
+                "what was opened is no webhook secret: it was sealed by something else"
+            ) from None
 
     def reveal(self) -> str:
         """Give the secret's text, `whsec_…`: for the endpoint's owner and its record, never for a log.
@@ -130,7 +121,8 @@ class Secret:
 
     def record(self, ring: KeyRing, *, owner: str) -> str:
         """Give the text for its endpoint's record: what was sealed as it was, a plain one sealed, if the ring can."""
-        text = (self._sealed or Confidential(self.reveal())).record(ring, bound_to=_place(owner))
+        value = Confidential(self.reveal()) if isinstance(self._key, bytes) else self._key
+        text = value.record(ring, bound_to=_place(owner))
         return text if self.expires_at is None else f"{text}{_UNTIL}{self.expires_at.isoformat()}"
 
     def opened(self) -> Self:
@@ -139,20 +131,20 @@ class Secret:
         Raises:
             SecretLockedError: as `key`.
         """
-        return type(self)(self.key).until(self.expires_at)
+        return type(self)(self.key, expires_at=self.expires_at)
 
     def is_current(self, ring: KeyRing) -> bool:
         """Whether it is stored the way the ring would store it now."""
-        return (self._sealed or Confidential("")).is_current(ring)
+        return ring.current_id is None if isinstance(self._key, bytes) else self._key.is_current(ring)
 
     @property
     def missing_key_id(self) -> str | None:
         """The id of the encryption key that this process lacks for it; None if it lacks none."""
-        return None if self._sealed is None else self._sealed.missing_key_id
+        return None if isinstance(self._key, bytes) else self._key.missing_key_id
 
     def same_key(self, other: Self) -> bool:
         """Whether two secrets sign alike. False if one of them can't be opened here."""
-        if self._sealed is not None and self._sealed == other._sealed:
+        if isinstance(self._key, Confidential) and self._key == other._key:
             return True
         try:
             return hmac.compare_digest(self.key, other.key)

@@ -13,7 +13,18 @@ from typer.core import TyperGroup
 __all__ = ["app"]
 
 #: In the order in which a newcomer meets them.
-_COMMANDS: Final = ("dev", "setup", "doctor", "worker", "scheduler", "run", "append", "endpoints")
+_COMMANDS: Final = (
+    "dev",
+    "setup",
+    "doctor",
+    "worker",
+    "scheduler",
+    "api",
+    "run",
+    "append",
+    "endpoints",
+    "token",
+)
 
 
 class _Lazy(TyperGroup):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,6 +26,8 @@ __all__ = [
     "durations",
     "encryption_keys",
     "http_url",
+    "is_local_database",
+    "is_loopback",
     "listen",
     "module_path",
     "networks",
@@ -115,6 +117,26 @@ def listen(value: str) -> str:
     if match is None or int(match[2]) > 65_535:  # noqa: PLR2004 - the ports that exist
         raise ValueError("not host:port")
     return value
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address can mean this machine only.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("[::1]"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_local_database(url: str) -> bool:
+    """Whether every host of a valid database address is this machine: loopback, or a socket in a folder."""
+    hosts = str(conninfo_to_dict(url).get("host") or "").split(",")
+    return all(not host or host.startswith(("/", "@")) or is_loopback(host) for host in hosts)
 
 
 def module_path(value: str) -> str:
