@@ -89,9 +89,9 @@ class Fields(BaseSettings):
 
     # The admin API, and what endpoints keep secret
     api_listen: ListenAddress = declare(
-        "127.0.0.1:8080",
+        "127.0.0.1:8090",
         "Where the admin API listens. Beyond loopback it needs OUTBOX_API_TOKENS, and TLS in front of it.",
-        "every deployment with the API (0.0.0.0:8080 in a container)",
+        "every deployment with the API (0.0.0.0:8090 in a container)",
         "host:port",
     )
     api_tokens: ApiTokens = declare(

@@ -84,7 +84,7 @@ async def test_what_is_not_there_is_a_problem(api: ApiClient) -> None:
         assert (reply.status, reply.kind) == (404, "not-found")
     reply = await api("DELETE", "/v1/endpoints")
     assert (reply.status, reply.kind, reply.headers["Allow"]) == (405, "method-not-allowed", "GET, POST")
-    assert (await api("BREW", "/v1/audit")).status == 405
+    assert (await api("PUT", "/v1/audit")).status == 405
 
 
 @pytest.mark.parametrize(
