@@ -6,7 +6,7 @@ read is logged and skipped: the endpoint stays as it was, and the rest flows.
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import structlog
 
@@ -23,6 +23,7 @@ _log = structlog.get_logger("streams.endpoints")
 
 _POLL_S = 0.2
 _AGAIN_S = 1.0
+_LOCKED_SHOWN = 20
 
 
 class EndpointFeed:
@@ -48,6 +49,8 @@ class EndpointFeed:
         self._put = put
         self._remove = remove
         self._keys = keys
+        self._locked: dict[str, tuple[str, ...]] = {}
+        self._is_loaded = False
         self._stopping = threading.Event()
         self._apply: Callable[[bytes, bytes | None], None] = self._decode
         self._reader = CompactedReader(
@@ -73,6 +76,9 @@ class EndpointFeed:
         if count is None:
             return False
         _log.info("endpoints_loaded", records=count)
+        # Not at each record: the topic may hold an endpoint's earlier states, too.
+        _tell_locked(self._locked)
+        self._is_loaded = True
 
         def apply_on_loop(key: bytes, value: bytes | None) -> None:
             loop.call_soon_threadsafe(self._decode, key, value)
@@ -104,6 +110,7 @@ class EndpointFeed:
     def _decode(self, key: bytes, value: bytes | None) -> None:
         endpoint_id = key.decode(errors="replace")
         if value is None:
+            self._locked.pop(endpoint_id, None)
             self._remove(endpoint_id)
             return
         try:
@@ -111,11 +118,22 @@ class EndpointFeed:
         except WebhookError as error:
             _log.error("endpoint_unreadable", endpoint=endpoint_id[:80], error=str(error))
             return
-        if missing := endpoint.missing_key_ids:
-            _log.error(
-                "endpoint_locked",
-                endpoint=endpoint.id,
-                missing_keys=list(missing),
-                do="add them to this worker's OUTBOX_ENCRYPTION_KEYS; its deliveries wait until then",
-            )
         self._put(endpoint)
+        self._locked.pop(endpoint_id, None)
+        if missing := endpoint.missing_key_ids:
+            self._locked[endpoint_id] = missing
+            if self._is_loaded:
+                _tell_locked({endpoint_id: missing})
+
+
+def _tell_locked(locked: Mapping[str, tuple[str, ...]]) -> None:
+    """Say which keys are missing, and for which endpoints: a line for each key, however many they are."""
+    for key_id in sorted({key_id for key_ids in locked.values() for key_id in key_ids}):
+        endpoints = [endpoint_id for endpoint_id, key_ids in locked.items() if key_id in key_ids]
+        _log.error(
+            "endpoints_locked",
+            missing_key=key_id,
+            count=len(endpoints),
+            endpoints=endpoints[:_LOCKED_SHOWN],
+            do="add the key to this worker's OUTBOX_ENCRYPTION_KEYS; their deliveries wait until then",
+        )

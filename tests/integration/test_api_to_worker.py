@@ -138,8 +138,8 @@ def test_a_worker_without_a_key_says_which_and_delivers_to_the_others(pipeline: 
     worker = pipeline.worker(encryption_keys=K2.reveal())
     pipeline.wait_until_known(plain)
     assert scheduler.is_running
-    line = worker.wait_for("endpoint_locked")
-    assert (line["endpoint"], line["missing_keys"]) == (locked.id, ["k1"])
+    line = worker.wait_for("endpoints_locked")
+    assert (line["missing_key"], line["count"], line["endpoints"]) == ("k1", 1, [locked.id])
     event_id = str(pipeline.append(plain.event_type))
     plain.wait_for_events([event_id])
     pipeline.attempts.wait_for(event_id, "deferred", target=locked.id)
