@@ -9,10 +9,10 @@ machine can reach 127.0.0.1, too.
 
 import hashlib
 import hmac
+import re
 import secrets
 from dataclasses import dataclass
 from typing import Final, Literal, Self
-from urllib.parse import urlsplit
 
 from streams.api.problem import Problem, ProblemError
 from streams.settings.values import is_loopback
@@ -24,6 +24,7 @@ Scope = Literal["read", "write"]
 _PREFIX: Final = "obx_"
 _TOKEN_BYTES: Final = 32
 _MAX_TOKEN_CHARS: Final = 200
+_HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]{2,45}\]|[A-Za-z0-9.-]{1,253})(?::[0-9]{1,5})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +108,8 @@ class Access:
         """
         if not self.is_open:
             return
-        name = urlsplit(f"//{host or ''}").hostname if _is_plain(host) else None
-        if name is None or not is_loopback(name):
+        named = _HOST.fullmatch(host or "")
+        if named is None or not is_loopback(named[1]):
             raise _forbidden(
                 "Without tokens, this API takes requests for localhost only: use http://127.0.0.1, or configure tokens."
             )
@@ -129,10 +130,6 @@ def require(token: Token, scope: Scope) -> None:
             headers={"WWW-Authenticate": 'Bearer error="insufficient_scope", scope="write"'},
         )
         raise ProblemError(problem)
-
-
-def _is_plain(host: str | None) -> bool:
-    return host is not None and host.isascii() and host.isprintable() and "@" not in host and "/" not in host
 
 
 def _digest(text: str) -> bytes:

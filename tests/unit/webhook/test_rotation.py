@@ -83,13 +83,11 @@ def test_a_secret_survives_its_record(is_sealed: bool, expires_at: object) -> No
     assert read.opened().is_current(NO_KEYS)
 
 
-@pytest.mark.parametrize(
-    "record", [";until=x", f"{SECRET.reveal()};until=", f"{SECRET.reveal()};until=2026-01-01T00:00"]
-)
-def test_an_end_that_cannot_be_read_is_refused(record: str) -> None:
+@pytest.mark.parametrize("end", [";until=x", ";until=", ";until=2026-01-01T00:00"])
+def test_an_end_that_cannot_be_read_is_refused(end: str) -> None:
     """Without showing the secret."""
     with pytest.raises(SecretInvalidError) as raised:
-        Secret.stored(record, ring=NO_KEYS, owner="ep_1")
+        Secret.stored(SECRET.reveal() + end, ring=NO_KEYS, owner="ep_1")
     assert SECRET.reveal() not in str(raised.value)
 
 
