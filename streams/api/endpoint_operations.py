@@ -5,7 +5,7 @@ Each function is one transaction: the change, what the workers are told, and the
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
@@ -24,31 +24,42 @@ from streams.api.operation import Answer, Call, Operation, check_revision, etag
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.views import EndpointCreated, EndpointPage, EndpointView, TestSent, endpoint_view
 from streams.records.target import TEST_EVENT_TYPE
+from streams.settings import Settings
 
-__all__ = ["ENDPOINT_OPERATIONS"]
+__all__ = ["ENDPOINT_OPERATIONS", "new_endpoint", "patched"]
 
 _ONE: Final = "/v1/endpoints/{endpoint_id}"
 
 
-def _create(call: Call) -> Answer:
-    new: EndpointNew = call.body
-    secret = Secret.generate() if new.secret is None else Secret.parse(new.secret)
+def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endpoint:
+    """The endpoint that a request asks for. A secret is made where none is given.
+
+    Raises:
+        ProblemError: the workers could not obey a field.
+        EndpointInvalidError: a field breaks a rule.
+    """
     endpoint = Endpoint(
         id=new.id or new_endpoint_id(),
         url=new.url,
         event_types=_filters(new.event_types),
-        secrets=(secret,),
+        secrets=(Secret.generate() if new.secret is None else Secret.parse(new.secret),),
         enabled=new.enabled,
         description=new.description,
-        created_at=call.now,
+        created_at=now,
         headers=_headers(new.headers),
         timeout=_length(new.timeout_s),
         schedule=_schedule(new.schedule_s),
         max_age=_length(new.max_age_s),
     )
-    check_budgets(endpoint, call.settings)
+    check_budgets(endpoint, settings)
+    return endpoint
+
+
+def _create(call: Call) -> Answer:
+    new: EndpointNew = call.body
+    endpoint = new_endpoint(new, settings=call.settings, now=call.now)
     stored = call.endpoints.add(endpoint, metadata=new.metadata)
-    made = secret.reveal() if new.secret is None else None
+    made = endpoint.secrets[0].reveal() if new.secret is None else None
     view = EndpointCreated(**endpoint_view(stored).model_dump(), secret=made)
     return Answer(body=view, headers={"Location": f"/v1/endpoints/{endpoint.id}", "ETag": etag(stored)})
 
@@ -73,7 +84,7 @@ def _change(call: Call) -> Answer:
 
     def change(before: StoredEndpoint) -> StoredEndpoint:
         check_revision(call.if_match, before)
-        after = _patched(before, patch)
+        after = patched(before, patch)
         check_budgets(after.endpoint, call.settings)
         return after
 
@@ -122,7 +133,13 @@ def _answer(stored: StoredEndpoint) -> Answer:
     return Answer(body=endpoint_view(stored), headers={"ETag": etag(stored)})
 
 
-def _patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
+def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
+    """The endpoint after a merge patch.
+
+    Raises:
+        ProblemError: there would be too many headers or metadata.
+        EndpointInvalidError: a field breaks a rule.
+    """
     given = patch.model_fields_set
     changes: dict[str, Any] = {}
     if "url" in given:

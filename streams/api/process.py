@@ -44,6 +44,7 @@ async def run_api(settings: Settings, *, stop: asyncio.Event) -> None:
     try:
         await stop.wait()
     finally:
+        _log.info("api_stopping")
         await server.stop()
         _log.info("api_stopped")
 

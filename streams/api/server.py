@@ -74,7 +74,7 @@ class Server:
             keys=keys,
             now=now,
         )
-        runner = web.AppRunner(_application(pipeline), access_log=None)
+        runner = web.AppRunner(_application(pipeline), shutdown_timeout=_FINISH_WITHIN_S)
         await runner.setup()
         manager = runner.server
         assert manager is not None  # noqa: S101 - it is set up
@@ -102,12 +102,8 @@ class Server:
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""
         self._listening.close()
-        try:
-            async with asyncio.timeout(_FINISH_WITHIN_S):
-                await self._runner.shutdown()
-        finally:
-            await self._runner.cleanup()
-            await self._database.close()
+        await self._runner.cleanup()
+        await self._database.close()
 
 
 class _Connection(web.RequestHandler):

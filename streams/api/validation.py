@@ -54,7 +54,8 @@ def read_query(model: type[Model], pairs: Iterable[tuple[str, str]]) -> Model:
     Raises:
         ProblemError: one is unknown, wrong, or given twice.
     """
-    given = list(pairs)
+    # A name that can't be written as UTF-8 could not be named.
+    given = [(name.encode(errors="replace").decode(), value) for name, value in pairs]
     repeated = [name for name, count in Counter(name for name, _ in given).items() if count > 1]
     if repeated:
         raise _query_invalid(
