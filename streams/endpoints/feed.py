@@ -6,6 +6,7 @@ read is logged and skipped: the endpoint stays as it was, and the rest flows.
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
 
 import structlog
@@ -72,10 +73,12 @@ class EndpointFeed:
         """
         loop = asyncio.get_running_loop()
         # Nothing else runs yet, so the load may touch the directory from its thread; a hop per record would be slow.
+        started_s = time.monotonic()
         count = await loop.run_in_executor(None, self._load, stopping)
         if count is None:
             return False
-        _log.info("endpoints_loaded", records=count)
+        duration_ms = round((time.monotonic() - started_s) * 1000)
+        _log.info("endpoints_loaded", records=count, duration_ms=duration_ms)
         # Not at each record: the topic may hold an endpoint's earlier states, too.
         _tell_locked(self._locked)
         self._is_loaded = True
