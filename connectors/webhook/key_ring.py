@@ -2,7 +2,7 @@
 
 Place in the data's way: read from the environment by whoever writes endpoints (API, `outbox endpoints`) and by
 every worker. Sealing is AES-256-GCM with a random nonce. What is sealed is bound to its place, an endpoint's id and
-a field's name: moved to another, it can't be opened. The first key seals, all of them open (docs/adr/0012).
+a field's name: moved to another, it can't be opened. The first key seals, all of them open (docs/adr/0014).
 
 An empty ring seals nothing: what was to be kept secret stays plain text. Whether that is allowed is decided elsewhere
 (`streams.settings`). No key shows in a `repr` or an error (INV-9).

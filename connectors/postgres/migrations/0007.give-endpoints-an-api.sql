@@ -1,6 +1,6 @@
 -- depends: 0004.create-endpoints-table
 -- What the admin API keeps of an endpoint. `headers` and `secrets` hold sealed text where there is a key ring
--- (docs/adr/0012-secrets-sealed-at-rest.md); beside a secret may stand when it ends (`;until=<time>`).
+-- (docs/adr/0014-secrets-sealed-at-rest.md); beside a secret may stand when it ends (`;until=<time>`).
 -- `metadata` is the operator's own, and no worker hears of it. `revision` counts changes: the API's ETag.
 -- Constant defaults: no row is rewritten.
 
