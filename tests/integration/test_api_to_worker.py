@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.request
 from typing import Any
 
 import psycopg
 
+from connectors.kafka.compacted import CompactedReader
 from connectors.postgres.endpoints import EndpointStore
 from connectors.webhook.key_ring import EncryptionKey, KeyRing
 from connectors.webhook.secret import Secret
@@ -15,6 +17,7 @@ from streams import topics
 from streams.api.access import new_token
 from tests.support.child import Child
 from tests.support.eventually import eventually
+from tests.support.figures import note
 from tests.support.mailbox import Mailbox, assert_signed
 from tests.support.marks import SECRET_MARK, URL_MARK, marked_secret
 from tests.support.pipeline import Pipeline
@@ -120,6 +123,38 @@ def test_what_is_done_with_the_api_is_what_the_receiver_gets(pipeline: Pipeline)
     assert api.child.stop() == 0
     assert URL_MARK not in api.child.text
     assert SECRET_MARK not in api.child.text
+
+
+def test_every_change_reaches_whoever_reads_as_a_worker_does(pipeline: Pipeline) -> None:
+    """In the order in which they were made; how soon is a figure, and no assertion."""
+    api = Api(pipeline)
+    told: list[tuple[bytes, float]] = []
+    reader = CompactedReader(
+        pipeline.kafka,
+        topic=topics.ENDPOINTS,
+        client_id="tests-endpoints",
+        apply=lambda _key, value: told.append((value or b"", time.monotonic())),
+    )
+    reader.load()
+    told.clear()
+    endpoint_id = api("POST", "/v1/endpoints", {"url": "https://receiver.example/", "event_types": ["a"]})[
+        "id"
+    ]
+    waits_ms = []
+    for number in range(100):
+        api("PATCH", f"/v1/endpoints/{endpoint_id}", {"description": f"change {number}"})
+        done_s = time.monotonic()
+        while len(told) < number + 2:
+            reader.follow(timeout_s=10.0)
+        waits_ms.append(max(0.0, told[-1][1] - done_s) * 1000)
+    reader.close()
+    api("DELETE", f"/v1/endpoints/{endpoint_id}")
+    changes = [json.loads(value)["description"] for value, _ in told[1:]]
+    assert changes == [f"change {number}" for number in range(100)]
+    waits_ms.sort()
+    note(
+        f"a change by the API is on outbox.endpoints after {waits_ms[50]:.0f} ms (p50), {waits_ms[98]:.0f} ms (p99)"
+    )
 
 
 def sealed_mailbox(pipeline: Pipeline, key: EncryptionKey, *, like: Mailbox) -> Mailbox:

@@ -163,6 +163,33 @@ async def test_what_is_no_http_is_a_problem_and_leaves_no_word_in_the_log(
     assert "hunter2" not in str(lines)
 
 
+@pytest.mark.parametrize(
+    "target",
+    [
+        b"/v1/endpoints?limit=\xff",
+        b"/v1/endpoints?\xff\xfe=1",
+        b"/v1/endpoints?cursor=%ED%A0%80",
+        b"/v1/endpoints?%ff%00=%ff",
+        b"/v1/endpoints/\xff",
+        b"/v1/endpoints/%ED%A0%80",
+        b"/v1/audit?endpoint_id=ep_%00",
+        b"/v1/audit?cursor=OTIyMzM3MjAzNjg1NDc3NTgwOA",
+        b"/v1/endpoints?cursor=MDAwMS0wMS0wMVQwMDowMDowMCsyMzo1OSBlcF8x",
+        b"/v1/endpoints?cursor=OTk5OS0xMi0zMVQyMzo1OTo1OS0yMzo1OSBlcF8x",
+        b"/v1/endpoints?cursor=" + b"A" * 200,
+    ],
+)
+async def test_an_odd_target_is_a_problem_and_no_defect(api: ApiClient, target: bytes) -> None:
+    """With a token that is let in, so that it gets as far as Postgres: a 4xx, or a page, and nothing else."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", api.server.port)
+    token = api.token.encode()
+    writer.write(b"GET " + target + b" HTTP/1.0\r\nauthorization: Bearer " + token + b"\r\n\r\n")
+    answer = await reader.read()
+    writer.close()
+    await writer.wait_closed()
+    assert answer.split(b" ", 2)[1] in {b"200", b"400", b"404"}
+
+
 async def test_a_request_is_one_line_in_the_log_without_what_it_was_about(api: ApiClient) -> None:
     """INV-9: operation, status, token's name and request id; no path, query, header or body."""
     created = await api.created()
