@@ -5,6 +5,7 @@ pipeline.py             what every request goes through: ids, access, body, prob
 access.py               bearer tokens, and who may do what
 operation.py            one operation: what it takes, what it answers, what it does
 endpoint_operations.py, secret_operations.py, audit_operations.py   the operations
+endpoint_values.py      from what is sent in to an endpoint
 models.py, views.py     what is sent in, and what is answered (pydantic); texts.py: the kinds of text in them
 validation.py           from what pydantic says to problems that name the field
 problem.py              RFC 9457

@@ -6,13 +6,17 @@ which this process has too.
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Final
 
 from connectors.webhook.endpoint import Endpoint
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.duration import format_duration
 from streams.settings import Settings
 
-__all__ = ["check_budgets"]
+__all__ = ["BUDGET_FIELDS", "check_budgets"]
+
+BUDGET_FIELDS: Final = frozenset({"timeout_s", "schedule_s", "max_age_s"})
+"""The fields of a request that are checked here."""
 
 
 def check_budgets(endpoint: Endpoint, settings: Settings) -> None:

@@ -25,6 +25,7 @@ from streams.api.texts import (
 )
 
 __all__ = [
+    "MAX_METADATA",
     "AuditQuery",
     "EndpointChange",
     "EndpointNew",

@@ -18,7 +18,7 @@ from connectors.webhook.key_ring import NO_KEYS
 from connectors.webhook.wire import encode_request
 from streams.api.access import Access, new_token
 from streams.api.cursor import read_audit_cursor, read_endpoint_cursor
-from streams.api.endpoint_operations import new_endpoint, patched
+from streams.api.endpoint_values import new_endpoint, patched
 from streams.api.models import AuditQuery, EndpointChange, EndpointNew, Rotation
 from streams.api.operation import check_revision
 from streams.api.problem import KINDS, Problem, ProblemError

@@ -11,7 +11,7 @@ import pytest
 
 from connectors.postgres.endpoints import EndpointStore
 from connectors.webhook.endpoint import Endpoint
-from tests.support.api import URL, ApiClient, an_endpoint_body
+from tests.support.api import URL, ApiClient, an_endpoint_body, running_api
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
@@ -240,6 +240,16 @@ async def test_a_field_that_breaks_a_rule_is_named(
         change = await api("PATCH", f"/v1/endpoints/{endpoint_id}", changes)
         assert (change.status, said in change.fields[pointer]) == (422, True)
     assert len((await api("GET", "/v1/endpoints")).json["items"]) == 1
+
+
+async def test_settings_that_were_lowered_stop_no_other_change(
+    api: ApiClient, outbox_database_url: str
+) -> None:
+    """What an endpoint has of its own is checked when it is given, and not when something else is."""
+    path = f"/v1/endpoints/{(await api.created(timeout_s=15))['id']}"
+    async with running_api(outbox_database_url, endpoint_timeout_s=10) as strict:
+        assert (await strict("PATCH", path, {"description": "x"})).status == 200
+        assert (await strict("PATCH", path, {"schedule_s": None})).fields.keys() == {"#/timeout_s"}
 
 
 async def test_a_change_that_would_make_too_many_is_refused(api: ApiClient) -> None:
