@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 
 from connectors.webhook.confidential import Confidential
 from connectors.webhook.endpoint import MAX_SECRETS, Endpoint
-from connectors.webhook.errors import EndpointInvalidError, SecretInvalidError, TooManySecretsError
+from connectors.webhook.errors import (
+    EndpointInvalidError,
+    SecretInvalidError,
+    SecretLockedError,
+    TooManySecretsError,
+)
 from connectors.webhook.key_ring import NO_KEYS, EncryptionKey, KeyRing
 from connectors.webhook.rotation import rotated
 from connectors.webhook.secret import Secret
@@ -117,6 +122,23 @@ def test_a_sealed_endpoint_can_be_read_and_told_again_without_its_key() -> None:
     assert (opened.timeout, opened.schedule, opened.max_age) == (one.timeout, one.schedule, one.max_age)
     assert Endpoint.from_json(one.to_json()) == one
     assert "hunter2" not in repr(one) + repr(read)
+
+
+def test_what_is_sealed_opens_at_its_own_endpoint_and_field_only() -> None:
+    """Whoever may write to the table can't have one endpoint's secret sent to another as a header."""
+    sealed = orjson.loads(full_endpoint().to_json(RING))
+    elsewhere = Endpoint.from_json(orjson.dumps(sealed | {"id": "ep_2"}), RING)
+    as_header = sealed | {"headers": {"x-a": sealed["secrets"][0]}}
+    moved = Endpoint.from_json(orjson.dumps(as_header), RING)
+    header = sealed["headers"]
+    swapped = sealed | {"headers": {"authorization": header["x-tenant"], "x-tenant": header["authorization"]}}
+    for opened in (
+        lambda: elsewhere.secrets[0].key,
+        lambda: moved.headers[0][1].reveal(),
+        lambda: Endpoint.from_json(orjson.dumps(swapped), RING).headers[0][1].reveal(),
+    ):
+        with pytest.raises(SecretLockedError, match="doesn't open it"):
+            opened()
 
 
 @pytest.mark.parametrize(
