@@ -3,50 +3,68 @@
 A worker never reads this table: it knows endpoints from `outbox.endpoints` on Kafka alone (INV-10). So every
 change writes, in the same transaction, an outbox row on the channel `endpoints`: the endpoint's JSON, or
 NULL, a tombstone, when it is removed. Debezium carries it over like any event. Changes of one endpoint are
-told in the order of their commits, since each holds the row's lock until then.
+told in the order of their commits, since each holds the row's lock until then. The same transaction writes who
+changed it (`audit`).
 
 The outbox row is deleted again in the same transaction. Debezium reads it from the WAL nevertheless; but the
-secrets in it stay out of a table that applications may be allowed to read.
+secrets in it stay out of a table that applications may be allowed to read. With a key ring they are sealed, in both
+tables, in the WAL and on Kafka.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 import psycopg
 from psycopg import errors as pg_errors
 from psycopg.rows import tuple_row
 
+from connectors.postgres.audit import A_PROGRAM, Actor, AuditLog
 from connectors.postgres.connection import statement_errors
 from connectors.postgres.errors import EndpointExistsError, EndpointNotFoundError, StatementFailedError
+from connectors.postgres.stored_endpoint import (
+    COLUMNS,
+    StoredEndpoint,
+    changed_fields,
+    row_values,
+    stored_endpoint,
+)
+from connectors.webhook.confidential import Confidential
 from connectors.webhook.endpoint import Endpoint
-from connectors.webhook.secret import Secret
-from outbox.event_filter import EventFilter
+from connectors.webhook.key_ring import NO_KEYS, KeyRing
 from outbox.event_id import new_event_id
 
 __all__ = ["EndpointStore", "new_endpoint_id"]
 
-# The columns of an `Endpoint`, in the order of `_endpoint`.
-_COLUMNS: Final = "id, url, event_types, secrets, enabled, description, created_at"
-
-_INSERT: Final = f"""
-insert into outbox.endpoints ({_COLUMNS})
-values (%(id)s, %(url)s, %(event_types)s, %(secrets)s, %(enabled)s, %(description)s, %(created_at)s)
-"""  # noqa: S608 - a constant, here and below
+_INSERT: Final = """
+insert into outbox.endpoints (id, url, event_types, secrets, enabled, description, created_at, headers, timeout,
+                              schedule, max_age, metadata)
+values (%(id)s, %(url)s, %(event_types)s, %(secrets)s, %(enabled)s, %(description)s, %(created_at)s,
+        %(headers)s::jsonb, %(timeout)s, %(schedule)s, %(max_age)s, %(metadata)s::jsonb)
+"""
 
 _UPDATE: Final = """
 update outbox.endpoints
 set url = %(url)s, event_types = %(event_types)s, secrets = %(secrets)s, enabled = %(enabled)s,
-    description = %(description)s, updated_at = clock_timestamp()
+    description = %(description)s, headers = %(headers)s::jsonb, timeout = %(timeout)s, schedule = %(schedule)s,
+    max_age = %(max_age)s, metadata = %(metadata)s::jsonb, revision = revision + %(steps)s,
+    updated_at = clock_timestamp()
 where id = %(id)s
 """
 
-_SELECT_ONE: Final = f"select {_COLUMNS} from outbox.endpoints where id = %s"  # noqa: S608
+_SELECT_ONE: Final = f"select {COLUMNS} from outbox.endpoints where id = %(id)s"  # noqa: S608 - constants, here and below
 _SELECT_LOCKED: Final = f"{_SELECT_ONE} for update"
-_SELECT_ALL: Final = f"select {_COLUMNS} from outbox.endpoints order by created_at, id"  # noqa: S608
+_SELECT_ALL: Final = f"select {COLUMNS} from outbox.endpoints order by created_at, id"  # noqa: S608
 _SELECT_ALL_LOCKED: Final = f"{_SELECT_ALL} for update"
+_SELECT_PAGE: Final = f"""
+select {COLUMNS} from outbox.endpoints
+where %(created_at)s::timestamptz is null or (created_at, id) > (%(created_at)s, %(id)s)
+order by created_at, id limit %(limit)s
+"""  # noqa: S608
 _SELECT_IDS: Final = "select id from outbox.endpoints"
 _DELETE: Final = "delete from outbox.endpoints where id = %s"
 
@@ -69,27 +87,49 @@ class EndpointStore:
     change takes effect with the caller's commit.
 
     All raise `SchemaMissingError`, `DatabaseUnreachableError` or `StatementFailedError` when Postgres does.
+
+    Args:
+        connection: to the database.
+        keys: seal what is written; what is read is opened with them when it is used.
+        actor: who is said to have made the changes.
     """
 
-    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+    def __init__(
+        self, connection: psycopg.Connection[Any], *, keys: KeyRing = NO_KEYS, actor: Actor = A_PROGRAM
+    ) -> None:
         self._connection = connection
+        self._keys = keys
+        self._actor = actor
+        self._audit = AuditLog(connection)
 
-    def add(self, endpoint: Endpoint) -> None:
-        """Store a new endpoint, and tell the workers.
+    def add(self, endpoint: Endpoint, *, metadata: dict[str, str] | None = None) -> StoredEndpoint:
+        """Store a new endpoint, tell the workers, and return what is stored.
 
         Raises:
             EndpointExistsError: its id is taken.
         """
+        new = StoredEndpoint(endpoint=endpoint, metadata=metadata or {}, updated_at=endpoint.created_at)
         with statement_errors(), self._connection.transaction():
             try:
                 with self._cursor() as cursor:
-                    cursor.execute(_INSERT, _values(endpoint))
+                    cursor.execute(_INSERT, row_values(new, self._keys))
             except pg_errors.UniqueViolation:
                 raise EndpointExistsError(endpoint.id) from None
-            self._tell("endpoint.added", endpoint.id, endpoint.to_json().decode())
+            stored = self._one(_SELECT_ONE, endpoint.id)
+            self._tell("endpoint.added", stored.endpoint)
+            self._audit.add(self._actor, "endpoint.added", endpoint_id=endpoint.id)
+            return stored
 
     def get(self, endpoint_id: str) -> Endpoint:
         """Return one endpoint.
+
+        Raises:
+            EndpointNotFoundError: there is none of this id.
+        """
+        return self.stored(endpoint_id).endpoint
+
+    def stored(self, endpoint_id: str) -> StoredEndpoint:
+        """Return one endpoint with all that is stored of it.
 
         Raises:
             EndpointNotFoundError: there is none of this id.
@@ -98,7 +138,12 @@ class EndpointStore:
 
     def list(self) -> tuple[Endpoint, ...]:
         """Return all endpoints, oldest first."""
-        return self._all(_SELECT_ALL)
+        return tuple(stored.endpoint for stored in self._all(_SELECT_ALL))
+
+    def page(self, *, limit: int, after: tuple[datetime, str] | None = None) -> tuple[StoredEndpoint, ...]:
+        """Return endpoints, oldest first: those after one, of which `created_at` and id are given."""
+        created_at, endpoint_id = (None, None) if after is None else after
+        return self._all(_SELECT_PAGE, {"created_at": created_at, "id": endpoint_id, "limit": limit})
 
     def ids(self) -> tuple[str, ...]:
         """Return the ids of all endpoints, and nothing secret."""
@@ -117,29 +162,75 @@ class EndpointStore:
             EndpointNotFoundError: there is none of this id.
             StatementFailedError: the change would give the endpoint another id or time of creation.
         """
+        return self.change(
+            endpoint_id, lambda before: replace(before, endpoint=change(before.endpoint))
+        ).endpoint
+
+    def change(
+        self,
+        endpoint_id: str,
+        change: Callable[[StoredEndpoint], StoredEndpoint],
+        *,
+        action: str = "endpoint.changed",
+    ) -> StoredEndpoint:
+        """As `update`, for all that is stored of an endpoint; `action` is the change's name in the audit table."""
         with statement_errors(), self._connection.transaction():
             before = self._one(_SELECT_LOCKED, endpoint_id)
             after = change(before)
-            if (after.id, after.created_at) != (before.id, before.created_at):
+            kept, given = before.endpoint, after.endpoint
+            if (given.id, given.created_at) != (kept.id, kept.created_at):
                 raise StatementFailedError(
                     f"Endpoint {endpoint_id} keeps its id and created_at. Add another endpoint instead."
                 )
-            with self._cursor() as cursor:
-                cursor.execute(_UPDATE, _values(after))
-            self._tell("endpoint.changed", after.id, after.to_json().decode())
-            return after
+            fields = changed_fields(before, after)
+            self._write(after, steps=1 if fields else 0)
+            if fields:
+                self._audit.add(self._actor, action, endpoint_id=endpoint_id, fields=fields)
+            # As it is stored, so that what is told is sealed once, and alike.
+            stored = self._one(_SELECT_ONE, endpoint_id)
+            self._tell("endpoint.changed", stored.endpoint)
+            return stored
 
-    def remove(self, endpoint_id: str) -> None:
+    def remove(
+        self, endpoint_id: str, *, check: Callable[[StoredEndpoint], None] = lambda _before: None
+    ) -> None:
         """Remove an endpoint, and tell the workers: what waits for it is cancelled.
+
+        Args:
+            endpoint_id: which one.
+            check: looks at the endpoint while it is locked, and may raise instead.
 
         Raises:
             EndpointNotFoundError: there is none of this id.
         """
         with statement_errors(), self._connection.transaction():
+            check(self._one(_SELECT_LOCKED, endpoint_id))
             with self._cursor() as cursor:
-                if cursor.execute(_DELETE, (endpoint_id,)).rowcount == 0:
-                    raise EndpointNotFoundError(endpoint_id)
-            self._tell("endpoint.removed", endpoint_id, None)
+                cursor.execute(_DELETE, (endpoint_id,))
+            self._tell_row("endpoint.removed", endpoint_id, None)
+            self._audit.add(self._actor, "endpoint.removed", endpoint_id=endpoint_id)
+
+    def reseal(self, endpoint_id: str) -> bool:
+        """Seal what the endpoint keeps secret with the current key, and tell the workers. False: it was so already.
+
+        Raises:
+            EndpointNotFoundError: there is none of this id.
+            SecretLockedError: a key that opens it is missing.
+        """
+        with statement_errors(), self._connection.transaction():
+            before = self._one(_SELECT_LOCKED, endpoint_id)
+            endpoint = before.endpoint
+            if endpoint.is_current(self._keys):
+                return False
+            opened = replace(
+                endpoint,
+                secrets=tuple(secret.opened() for secret in endpoint.secrets),
+                headers=tuple((name, Confidential(value.reveal())) for name, value in endpoint.headers),
+            )
+            self._write(replace(before, endpoint=opened), steps=0)
+            self._audit.add(self._actor, "endpoint.resealed", endpoint_id=endpoint_id)
+            self._tell("endpoint.told", self._one(_SELECT_ONE, endpoint_id).endpoint)
+            return True
 
     def tell_all(self) -> int:
         """Tell the workers of every endpoint again, and return how many there are.
@@ -149,22 +240,29 @@ class EndpointStore:
         """
         with statement_errors(), self._connection.transaction():
             endpoints = self._all(_SELECT_ALL_LOCKED)
-            for endpoint in endpoints:
-                self._tell("endpoint.told", endpoint.id, endpoint.to_json().decode())
+            for stored in endpoints:
+                self._tell("endpoint.told", stored.endpoint)
             return len(endpoints)
 
-    def _one(self, query: str, endpoint_id: str) -> Endpoint:
+    def _write(self, stored: StoredEndpoint, *, steps: int) -> None:
+        with self._cursor() as cursor:
+            cursor.execute(_UPDATE, row_values(stored, self._keys) | {"steps": steps})
+
+    def _one(self, query: str, endpoint_id: str) -> StoredEndpoint:
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            row = cursor.execute(query, (endpoint_id,)).fetchone()
+            row = cursor.execute(query, {"id": endpoint_id}).fetchone()
         if row is None:
             raise EndpointNotFoundError(endpoint_id)
-        return _endpoint(row)
+        return stored_endpoint(row, self._keys)
 
-    def _all(self, query: str) -> tuple[Endpoint, ...]:
+    def _all(self, query: str, arguments: dict[str, Any] | None = None) -> tuple[StoredEndpoint, ...]:
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            return tuple(map(_endpoint, cursor.execute(query)))
+            return tuple(stored_endpoint(row, self._keys) for row in cursor.execute(query, arguments))
 
-    def _tell(self, event_type: str, endpoint_id: str, payload: str | None) -> None:
+    def _tell(self, event_type: str, endpoint: Endpoint) -> None:
+        self._tell_row(event_type, endpoint.id, endpoint.to_json(self._keys).decode())
+
+    def _tell_row(self, event_type: str, endpoint_id: str, payload: str | None) -> None:
         row_id = new_event_id()
         with self._cursor() as cursor:
             cursor.execute(_TELL, (row_id, event_type, endpoint_id, payload))
@@ -172,32 +270,3 @@ class EndpointStore:
 
     def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
         return psycopg.Cursor(self._connection, row_factory=tuple_row)
-
-
-def _values(endpoint: Endpoint) -> dict[str, Any]:
-    return {
-        "id": endpoint.id,
-        "url": endpoint.url,
-        "event_types": _texts(event_filter.pattern for event_filter in endpoint.event_types),
-        "secrets": _texts(secret.reveal() for secret in endpoint.secrets),
-        "enabled": endpoint.enabled,
-        "description": endpoint.description,
-        "created_at": endpoint.created_at,
-    }
-
-
-def _texts(texts: Iterable[str]) -> list[str]:
-    return [*texts]
-
-
-def _endpoint(row: tuple[Any, ...]) -> Endpoint:
-    endpoint_id, url, event_types, secret_texts, enabled, description, created_at = row
-    return Endpoint(
-        id=endpoint_id,
-        url=url,
-        event_types=tuple(EventFilter(pattern) for pattern in event_types),
-        secrets=tuple(Secret.parse(text) for text in secret_texts),
-        enabled=enabled,
-        description=description,
-        created_at=created_at,
-    )

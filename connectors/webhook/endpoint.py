@@ -5,27 +5,35 @@ memory, matched against each event's type, and handed to the sender. Invariants:
 valid (its URL can be sent to, it has a secret); neither secrets nor the URL's path and query show in its
 `repr` (INV-9). It must not know how many attempts there were: that is in the delivery's record.
 
-The JSON holds the secrets, so it belongs on `outbox.endpoints` and nowhere else.
+The JSON holds the secrets and the values of the static headers, sealed where there is a key ring, plain where there
+is none: it belongs on `outbox.endpoints` and nowhere else.
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Final, Self, cast
+from datetime import datetime, timedelta
+from typing import Final, Self
 
 import orjson
 
+from connectors.webhook.endpoint_fields import flag, optional_seconds, optional_waits, text, text_map, texts
 from connectors.webhook.errors import EndpointInvalidError, SecretInvalidError, UrlInvalidError
+from connectors.webhook.key_ring import NO_KEYS, KeyRing
 from connectors.webhook.secret import Secret
+from connectors.webhook.static_headers import StaticHeaders, header_place, stored_headers
 from connectors.webhook.url import WebhookUrl
 from outbox.errors import OutboxError
 from outbox.event_filter import EventFilter
 
-__all__ = ["MAX_SECRETS", "Endpoint"]
+__all__ = ["LONGEST_WAIT", "MAX_SECRETS", "MAX_WAITS", "Endpoint"]
 
 MAX_SECRETS: Final = 8
 """More signatures than this in one header would only serve a mistake; a rotation needs two."""
+
+MAX_WAITS: Final = 100
+"""Waits between attempts, and so one fewer than attempts."""
+
+LONGEST_WAIT: Final = timedelta(days=365)
 
 _ID: Final = re.compile(r"ep_[A-Za-z0-9_-]{1,64}")
 _ID_RULE: Final = "an endpoint's id is ep_ and up to 64 letters, digits, _ or -"
@@ -34,7 +42,15 @@ _NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One receiver of webhooks. `secrets` are newest first; `target` is `url` taken apart, once.
+    """One receiver of webhooks.
+
+    Attributes:
+        secrets: newest first. The first has no end; others may.
+        headers: sent with each request, by name.
+        timeout: of one attempt, where it is shorter than the sender's own; None: the sender's.
+        schedule: the waits between attempts; None: the worker's.
+        max_age: how old a delivery may become; None: the worker's.
+        target: `url` taken apart, once.
 
     Raises:
         EndpointInvalidError: names the endpoint and the field.
@@ -47,6 +63,10 @@ class Endpoint:
     enabled: bool = True
     description: str = ""
     created_at: datetime
+    headers: StaticHeaders = field(default=(), repr=False)
+    timeout: timedelta | None = None
+    schedule: tuple[timedelta, ...] | None = None
+    max_age: timedelta | None = None
     target: WebhookUrl = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -64,6 +84,11 @@ class Endpoint:
             raise EndpointInvalidError(
                 f"endpoint {self.id}: {len(self.secrets)} secrets; an endpoint has 1 to {MAX_SECRETS}"
             )
+        if self.secrets[0].expires_at is not None:
+            raise EndpointInvalidError(
+                f"endpoint {self.id}: the newest secret has an end; only older ones may"
+            )
+        self._check_times()
         if _NO_TEXT.search(self.description):
             raise EndpointInvalidError(
                 f"endpoint {self.id}: description holds a NUL or half of a surrogate pair, which can't be stored"
@@ -71,27 +96,78 @@ class Endpoint:
         if self.created_at.tzinfo is None:
             raise EndpointInvalidError(f"endpoint {self.id}: created_at has no time zone")
 
+    def _check_times(self) -> None:
+        for name, length in (("timeout", self.timeout), ("max_age", self.max_age)):
+            if length is not None and not timedelta() < length <= LONGEST_WAIT:
+                raise EndpointInvalidError(f"endpoint {self.id}: {name} is not above 0 and at most 365 days")
+        waits = self.schedule or ()
+        if len(waits) > MAX_WAITS or not all(timedelta() < wait <= LONGEST_WAIT for wait in waits):
+            raise EndpointInvalidError(
+                f"endpoint {self.id}: schedule is not up to {MAX_WAITS} waits above 0 and of at most 365 days"
+            )
+
     def subscribes_to(self, event_type: str) -> bool:
         """Whether an event of this type is for this endpoint. `enabled` is another question."""
         return any(event_filter.matches(event_type) for event_filter in self.event_types)
 
-    def to_json(self) -> bytes:
-        """Give the record as it stands on `outbox.endpoints`. It holds the secrets."""
-        return orjson.dumps(
-            {
-                "id": self.id,
-                "url": self.url,
-                "event_types": [event_filter.pattern for event_filter in self.event_types],
-                "secrets": [secret.reveal() for secret in self.secrets],
-                "enabled": self.enabled,
-                "description": self.description,
-                "created_at": self.created_at.isoformat(),
-            }
+    def signing_secrets(self, at: datetime) -> tuple[Secret, ...]:
+        """The secrets that sign at that time: those that have no end, or have not come to it."""
+        if len(self.secrets) == 1:
+            return self.secrets
+        return tuple(secret for secret in self.secrets if secret.signs_at(at))
+
+    @property
+    def missing_key_ids(self) -> tuple[str, ...]:
+        """The ids of the encryption keys that this process lacks for sending to this endpoint."""
+        missing = {secret.missing_key_id for secret in self.secrets}
+        missing |= {value.missing_key_id for _, value in self.headers}
+        return tuple(sorted(key_id for key_id in missing if key_id is not None))
+
+    def is_current(self, keys: KeyRing) -> bool:
+        """Whether all that is secret is stored the way the ring would store it now."""
+        return all(secret.is_current(keys) for secret in self.secrets) and all(
+            value.is_current(keys) for _, value in self.headers
         )
 
+    def to_json(self, keys: KeyRing = NO_KEYS) -> bytes:
+        """Give the record as it stands on `outbox.endpoints`. What is secret is sealed, if there is a key.
+
+        A field that is not set is left out: workers of an earlier version read the record as they did.
+        """
+        record: dict[str, object] = {
+            "id": self.id,
+            "url": self.url,
+            "event_types": [event_filter.pattern for event_filter in self.event_types],
+            "secrets": self.secret_records(keys),
+            "enabled": self.enabled,
+            "description": self.description,
+            "created_at": self.created_at.isoformat(),
+        }
+        if self.headers:
+            record["headers"] = self.header_records(keys)
+        if self.timeout is not None:
+            record["timeout_s"] = self.timeout.total_seconds()
+        if self.schedule is not None:
+            record["schedule_s"] = [wait.total_seconds() for wait in self.schedule]
+        if self.max_age is not None:
+            record["max_age_s"] = self.max_age.total_seconds()
+        return orjson.dumps(record)
+
+    def secret_records(self, keys: KeyRing) -> list[str]:
+        """The secrets as they are stored."""
+        return [secret.record(keys, owner=self.id) for secret in self.secrets]
+
+    def header_records(self, keys: KeyRing) -> dict[str, str]:
+        """The static headers as they are stored."""
+        return {
+            name: value.record(keys, bound_to=header_place(self.id, name)) for name, value in self.headers
+        }
+
     @classmethod
-    def from_json(cls, text: bytes) -> Self:
+    def from_json(cls, record_text: bytes, keys: KeyRing = NO_KEYS) -> Self:
         """Read a record of `outbox.endpoints`. Unknown fields are left out (a newer version's).
+
+        What is sealed is opened when it is used: a record can be read without its key.
 
         Raises:
             EndpointInvalidError: the text is no JSON object, or a field is missing or wrong; names endpoint
@@ -99,21 +175,22 @@ class Endpoint:
         """
         # `from None` here and below: the errors underneath quote what they read, and that may be a secret.
         try:
-            record = orjson.loads(text)
+            record = orjson.loads(record_text)
         except orjson.JSONDecodeError:
             raise EndpointInvalidError("an endpoint record is not JSON") from None
         if not isinstance(record, dict):
             raise EndpointInvalidError("an endpoint record is not a JSON object")
-        endpoint_id = _text(record, "id", "(without an id)")
+        endpoint_id = text(record, "id", "(without an id)")
         if not _ID.fullmatch(endpoint_id):
             # Before it names the endpoint in a message: what is no id may be anything, of any length.
             raise EndpointInvalidError(_ID_RULE)
         try:
-            secrets = tuple(Secret.parse(text) for text in _texts(record, "secrets", endpoint_id))
-            event_types = tuple(
-                EventFilter(pattern) for pattern in _texts(record, "event_types", endpoint_id)
+            secrets = tuple(
+                Secret.stored(secret, ring=keys, owner=endpoint_id)
+                for secret in texts(record, "secrets", endpoint_id)
             )
-            created_at = datetime.fromisoformat(_text(record, "created_at", endpoint_id))
+            event_types = tuple(EventFilter(pattern) for pattern in texts(record, "event_types", endpoint_id))
+            created_at = datetime.fromisoformat(text(record, "created_at", endpoint_id))
         except (SecretInvalidError, OutboxError) as error:
             raise EndpointInvalidError(f"endpoint {endpoint_id}: {error}") from None
         except ValueError as error:
@@ -124,31 +201,14 @@ class Endpoint:
             ) from None
         return cls(
             id=endpoint_id,
-            url=_text(record, "url", endpoint_id),
+            url=text(record, "url", endpoint_id),
             event_types=event_types,
             secrets=secrets,
-            enabled=_flag(record, "enabled", endpoint_id),
-            description=_text(record, "description", endpoint_id),
+            enabled=flag(record, "enabled", endpoint_id),
+            description=text(record, "description", endpoint_id),
             created_at=created_at,
+            headers=stored_headers(text_map(record, "headers", endpoint_id), ring=keys, owner=endpoint_id),
+            timeout=optional_seconds(record, "timeout_s", endpoint_id),
+            schedule=optional_waits(record, "schedule_s", endpoint_id),
+            max_age=optional_seconds(record, "max_age_s", endpoint_id),
         )
-
-
-def _text(record: Mapping[str, object], name: str, endpoint_id: str) -> str:
-    value = record.get(name)
-    if not isinstance(value, str):
-        raise EndpointInvalidError(f"endpoint {endpoint_id}: {name} is missing or not a text")
-    return value
-
-
-def _texts(record: Mapping[str, object], name: str, endpoint_id: str) -> list[str]:
-    value = record.get(name)
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise EndpointInvalidError(f"endpoint {endpoint_id}: {name} is missing or not a list of texts")
-    return cast("list[str]", value)
-
-
-def _flag(record: Mapping[str, object], name: str, endpoint_id: str) -> bool:
-    value = record.get(name)
-    if not isinstance(value, bool):
-        raise EndpointInvalidError(f"endpoint {endpoint_id}: {name} is missing or not true or false")
-    return value

@@ -4,17 +4,24 @@ WebhookError
 ├── SecretInvalidError     a text that is no webhook secret
 ├── UrlInvalidError        a text that is no URL a webhook can be sent to
 ├── EndpointInvalidError   an endpoint record that breaks its own rules, or JSON that is none
+├── KeyRingInvalidError    a text that is no ring of encryption keys
+├── SecretLockedError      a sealed secret that the keys at hand don't open
+├── TooManySecretsError    a rotation while too many secrets overlap already
 └── RequestInvalidError    an event that can't be put into an HTTP request
 
-All of them are about input, raised before anything is sent, and are `ValueError`s too. What happens on the
+All of them are about input, raised before anything is sent, and but for `SecretLockedError`, which is about this
+process's settings, are `ValueError`s too. What happens on the
 network is never an exception here but an `answer.Answer`. No message holds a secret, a payload, or a URL's
 path or query (both are used for tokens).
 """
 
 __all__ = [
     "EndpointInvalidError",
+    "KeyRingInvalidError",
     "RequestInvalidError",
     "SecretInvalidError",
+    "SecretLockedError",
+    "TooManySecretsError",
     "UrlInvalidError",
     "WebhookError",
 ]
@@ -38,3 +45,15 @@ class EndpointInvalidError(WebhookError, ValueError):
 
 class RequestInvalidError(WebhookError, ValueError):
     """An event's id, content type and headers must be ones that HTTP can carry."""
+
+
+class KeyRingInvalidError(WebhookError, ValueError):
+    """A ring of encryption keys is id:base64 of 32 bytes each, separated by commas, the current one first."""
+
+
+class SecretLockedError(WebhookError):
+    """A sealed secret can't be opened: add the key that the message names to OUTBOX_ENCRYPTION_KEYS."""
+
+
+class TooManySecretsError(WebhookError, ValueError):
+    """An endpoint's requests carry one signature for each of its secrets, and eight at most."""

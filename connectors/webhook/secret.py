@@ -3,16 +3,22 @@
 Place in the data's way: entered or generated once, kept with its endpoint, used by `signature.sign` on every
 attempt. Invariant: its text leaves this object through `reveal` only; `repr`, `str`, formatting and every
 error show nothing of it (INV-9). It must not be pickled: a secret travels as the endpoint's JSON or not at
-all.
+all. One that is stored sealed is opened at each use (`confidential`).
+
+During a rotation the old secret has an end, which stands beside it in the endpoint's record. Whoever signs drops it
+then by itself: nobody has to come and remove it.
 """
 
 import base64
 import binascii
 import hmac
 import secrets
+from datetime import datetime
 from typing import Final, NoReturn, Self
 
-from connectors.webhook.errors import SecretInvalidError
+from connectors.webhook.confidential import Confidential
+from connectors.webhook.errors import SecretInvalidError, SecretLockedError
+from connectors.webhook.key_ring import KeyRing, is_sealed
 
 __all__ = ["MAX_KEY_BYTES", "MIN_KEY_BYTES", "Secret"]
 
@@ -25,6 +31,7 @@ _PREFIX: Final = "whsec_"
 _VERSIONED_PREFIX: Final = "v1,whsec_"
 _ASYMMETRIC_PREFIXES: Final = ("whsk_", "whpk_", "v1a,")
 _GENERATED_KEY_BYTES: Final = 32
+_UNTIL: Final = ";until="
 
 
 class Secret:
@@ -41,16 +48,17 @@ class Secret:
     24
     """
 
-    __slots__ = ("_key",)
+    __slots__ = ("_key", "expires_at")
 
-    _key: bytes
-
-    def __init__(self, key: bytes) -> None:
-        if not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
+    def __init__(self, key: bytes | Confidential, *, expires_at: datetime | None = None) -> None:
+        if isinstance(key, bytes) and not MIN_KEY_BYTES <= len(key) <= MAX_KEY_BYTES:
             raise SecretInvalidError(
                 f"a webhook secret holds {MIN_KEY_BYTES} to {MAX_KEY_BYTES} bytes, this one {len(key)}"
             )
-        self._key = bytes(key)
+        if expires_at is not None and expires_at.tzinfo is None:
+            raise SecretInvalidError("the end of a webhook secret has no time zone")
+        self._key: bytes | Confidential = bytes(key) if isinstance(key, bytes) else key
+        self.expires_at = expires_at
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -62,24 +70,93 @@ class Secret:
         return cls(_decoded(_encoded_part(text)))
 
     @classmethod
+    def stored(cls, record: str, *, ring: KeyRing, owner: str) -> Self:
+        """Read a secret as its endpoint's record has it: plain or sealed, with an end or without.
+
+        Raises:
+            SecretInvalidError: it is neither; shows none of it. What is sealed is looked at when it is used.
+        """
+        text, separator, until = record.partition(_UNTIL)
+        expires_at = _time(until) if separator else None
+        if is_sealed(text):
+            return cls(Confidential.stored(text, ring=ring, bound_to=_place(owner)), expires_at=expires_at)
+        return cls.parse(text).until(expires_at)
+
+    @classmethod
     def generate(cls) -> Self:
         """Make a new secret of 32 bytes from the system's random source."""
         return cls(secrets.token_bytes(_GENERATED_KEY_BYTES))
 
+    def until(self, expires_at: datetime | None) -> Self:
+        """The same secret, which nothing is signed with from that time on; None: for ever."""
+        return type(self)(self._key, expires_at=expires_at)
+
+    def signs_at(self, moment: datetime) -> bool:
+        """Whether it is still in use at that time."""
+        return self.expires_at is None or moment < self.expires_at
+
     @property
     def key(self) -> bytes:
-        """The HMAC key."""
-        return self._key
+        """The HMAC key.
+
+        Raises:
+            SecretLockedError: it is sealed, and can't be opened here.
+        """
+        if isinstance(self._key, bytes):
+            return self._key
+        try:
+            return _decoded(_encoded_part(self._key.reveal()))
+        except SecretInvalidError:
+            raise SecretLockedError(
+                "what was opened is no webhook secret: it was sealed by something else"
+            ) from None
 
     def reveal(self) -> str:
-        """Give the secret's text, `whsec_…`: for the endpoint's owner and its record, never for a log."""
-        return _PREFIX + base64.b64encode(self._key).decode("ascii")
+        """Give the secret's text, `whsec_…`: for the endpoint's owner and its record, never for a log.
+
+        Raises:
+            SecretLockedError: as `key`.
+        """
+        return _PREFIX + base64.b64encode(self.key).decode("ascii")
+
+    def record(self, ring: KeyRing, *, owner: str) -> str:
+        """Give the text for its endpoint's record: what was sealed as it was, a plain one sealed, if the ring can."""
+        value = Confidential(self.reveal()) if isinstance(self._key, bytes) else self._key
+        text = value.record(ring, bound_to=_place(owner))
+        return text if self.expires_at is None else f"{text}{_UNTIL}{self.expires_at.isoformat()}"
+
+    def opened(self) -> Self:
+        """The same secret, plain: to be sealed with another key.
+
+        Raises:
+            SecretLockedError: as `key`.
+        """
+        return type(self)(self.key, expires_at=self.expires_at)
+
+    def is_current(self, ring: KeyRing) -> bool:
+        """Whether it is stored the way the ring would store it now."""
+        return ring.current_id is None if isinstance(self._key, bytes) else self._key.is_current(ring)
+
+    @property
+    def missing_key_id(self) -> str | None:
+        """The id of the encryption key that this process lacks for it; None if it lacks none."""
+        return None if isinstance(self._key, bytes) else self._key.missing_key_id
+
+    def same_key(self, other: Self) -> bool:
+        """Whether two secrets sign alike. False if one of them can't be opened here."""
+        if isinstance(self._key, Confidential) and self._key == other._key:
+            return True
+        try:
+            return hmac.compare_digest(self.key, other.key)
+        except SecretLockedError:
+            return False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and hmac.compare_digest(self._key, other._key)
+        return isinstance(other, Secret) and self.expires_at == other.expires_at and self.same_key(other)
 
     def __hash__(self) -> int:
-        return hash((Secret, self._key))
+        # Not of the key: a sealed secret and the same one opened are equal.
+        return hash((Secret, self.expires_at))
 
     def __repr__(self) -> str:
         return "Secret(hidden)"
@@ -118,3 +195,14 @@ def _decoded(encoded: str) -> bytes:
         raise SecretInvalidError(
             f"what follows {_PREFIX} is not base64 (standard alphabet, padded with =, no white space)"
         ) from None
+
+
+def _time(text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        raise SecretInvalidError(f"what follows {_UNTIL} is not an ISO 8601 time") from None
+
+
+def _place(owner: str) -> str:
+    return f"endpoint {owner}: secret"

@@ -78,7 +78,11 @@ class Sender:
         return self._pool.open_count
 
     async def send(self, request: Request) -> Answer:
-        """Send one attempt and give its answer."""
+        """Send one attempt and give its answer.
+
+        Raises:
+            SecretLockedError: nothing was sent: a secret of the endpoint is sealed, and can't be opened here.
+        """
         started_s = self._monotonic()
         if self._is_closed:
             return self._no_answer(_closed(Stage.REQUEST), started_s)
@@ -87,7 +91,11 @@ class Sender:
         except RequestInvalidError as error:
             failure = Failure(NoAnswerReason.REQUEST_INVALID, Stage.REQUEST, str(error))
             return self._no_answer(failure, started_s)
-        dialled, outcome = await self._exchange(request.endpoint.target.origin, message)
+        endpoint = request.endpoint
+        total_s = self._total_s
+        if endpoint.timeout is not None:
+            total_s = min(total_s, endpoint.timeout.total_seconds())
+        dialled, outcome = await self._exchange(endpoint.target.origin, message, total_s=total_s)
         if isinstance(outcome, Failure):
             return self._no_answer(outcome, started_s)
         return Responded(
@@ -114,8 +122,10 @@ class Sender:
     ) -> None:
         await self.close()
 
-    async def _exchange(self, origin: Origin, message: bytes) -> tuple[str, Reply | Failure]:
-        total_at = asyncio.get_running_loop().time() + self._total_s
+    async def _exchange(
+        self, origin: Origin, message: bytes, *, total_s: float
+    ) -> tuple[str, Reply | Failure]:
+        total_at = asyncio.get_running_loop().time() + total_s
         kept = self._pool.take(origin)
         if kept is not None:
             outcome = await self._exchange_on(kept, message, total_at=total_at)

@@ -21,7 +21,8 @@ _CONTENT_TYPE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])
 # No controls, of C1 and the line separators neither. Other text goes out as UTF-8 (obs-text in RFC 9110,
 # 5.5).
 _FIELD_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{0,4096}")
-_MAX_FIELDS: Final = 64
+# An event's (64), its type, and an endpoint's static ones (16).
+_MAX_FIELDS: Final = 81
 _OURS: Final = frozenset(
     {
         "accept",
@@ -53,6 +54,7 @@ def encode_request(request: Request, *, user_agent: str) -> bytes:
 
     Raises:
         RequestInvalidError: names the part of the event that HTTP can't carry; shows no value.
+        SecretLockedError: a secret of the endpoint is sealed, and can't be opened here.
     """
     message_id, body = request.message_id, request.body
     if not _MESSAGE_ID.fullmatch(message_id):
@@ -64,7 +66,10 @@ def encode_request(request: Request, *, user_agent: str) -> bytes:
     timestamp_s = int(request.timestamp.timestamp())
     target = request.endpoint.target
     signature = sign(
-        message_id=message_id, timestamp_s=timestamp_s, body=body, secrets=request.endpoint.secrets
+        message_id=message_id,
+        timestamp_s=timestamp_s,
+        body=body,
+        secrets=request.endpoint.signing_secrets(request.timestamp),
     )
     head = (
         f"POST {target.target} HTTP/1.1\r\n"

@@ -1,6 +1,6 @@
 """`outbox dev`: the embedded stack by hand. `up` leaves it running; `env` lets any other program use it.
 
-With `up --all` worker, scheduler and recorder run on it, too.
+With `up --all` worker, scheduler, recorder and API run on it, too.
 
 Imports devstack only when a command runs: who installed the processor without the `devstack` extra still has `outbox`.
 """
@@ -38,13 +38,14 @@ StateDir = Annotated[
 ]
 _DEFAULT = Path(".outbox")
 _INTERRUPTED = 130
+_SERVICES = ("postgres", "kafka", "connect")
 
 
 @app.command()
 def up(
     state_dir: StateDir = _DEFAULT,
     everything: Annotated[
-        bool, typer.Option("--all", help="Set it up, too, and run worker, scheduler and recorder on it.")
+        bool, typer.Option("--all", help="Set it up, too, and run worker, scheduler, recorder and API on it.")
     ] = False,
 ) -> None:
     """Start the stack and leave it running. Starts again what died; does no harm when all of it runs."""
@@ -77,7 +78,7 @@ def down(
     state_dir: StateDir = _DEFAULT,
     remove: Annotated[bool, typer.Option("--remove", help="Delete all that it stored, too.")] = False,
 ) -> None:
-    """Stop the stack, and what runs on it of worker, scheduler and recorder. What it stored stays without --remove."""
+    """Stop the stack, and what of ours runs on it. What it stored stays, unless --remove is given."""
     with _stack(state_dir) as stack:
         from streams.cli.dev_processes import DevProcesses  # noqa: PLC0415 - needs the devstack extra
 
@@ -185,7 +186,7 @@ def _draw(console: Console, services: "tuple[ServiceStatus | ProcessStatus, ...]
     for service in services:
         if service.state == "dead":
             log = _seen_from_here(service.log)
-            again = "outbox dev up" if service.port else "outbox dev up --all"
+            again = "outbox dev up" if service.name in _SERVICES else "outbox dev up --all"
             line = f"{service.name} died. Its log says why: {log}. `{again}` starts it again."
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 

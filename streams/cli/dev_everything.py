@@ -1,4 +1,4 @@
-"""`outbox dev up --all`: setup, worker, scheduler and recorder on a stack that is up, and what to try next.
+"""`outbox dev up --all`: setup, worker, scheduler, recorder and API on a stack that is up, and what to try next.
 
 Needs the devstack extra: import it only when a command runs.
 """
@@ -30,6 +30,7 @@ Try it in another terminal:
   {outbox} append order.placed --aggregate order/1 --payload '{{"total": 5}}'
 Look:  {outbox} deliveries list
        {outbox} dev status{where}
+API:   curl http://127.0.0.1:{api_port}/v1/endpoints
 Stop:  {outbox} dev down{where}"""
 
 
@@ -50,7 +51,7 @@ def run_everything(stack: EmbeddedStack, console: Console) -> None:
     if not plan.steps:
         _say(console, "setup: nothing to change")
     processes = DevProcesses(stack.state_dir)
-    with console.status("starting worker, scheduler and recorder"):
+    with console.status("starting worker, scheduler, recorder and API"):
         started = processes.start(addresses)
     for status in processes.status():
         _say(
@@ -62,7 +63,8 @@ def say_what_next(stack: EmbeddedStack, console: Console) -> None:
     """What to do with all of it, to be copied into a terminal."""
     usual = stack.state_dir == Path(".outbox").resolve()
     where = "" if usual else f" --state-dir {shlex.quote(str(stack.state_dir))}"
-    _say(console, _NEXT.format(outbox=_command(), where=where))
+    api_port = next(one.port for one in DevProcesses(stack.state_dir).status() if one.name == "api")
+    _say(console, _NEXT.format(outbox=_command(), where=where, api_port=api_port))
 
 
 def _already_running(pid: int | None) -> str:

@@ -5,8 +5,7 @@ here, and never again: what was lost is replaced (`update --new-secret`), with t
 `--retire-secrets`.
 """
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
@@ -16,15 +15,16 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from connectors.postgres.connection import connect
-from connectors.postgres.endpoints import EndpointStore, new_endpoint_id
+from connectors.counted import counted
+from connectors.postgres.endpoints import new_endpoint_id
 from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.key_ring import EncryptionKey
 from connectors.webhook.secret import Secret
 from connectors.webhook.url import WebhookUrl
 from outbox import EventFilter
+from streams.cli.endpoint_store import opened_store, reseal_all
 from streams.cli.errors import said_plainly
 from streams.cli.source import read_source
-from streams.settings import load_settings
 
 __all__ = ["app"]
 
@@ -70,7 +70,7 @@ def add(
             description=description,
             created_at=datetime.now(UTC),
         )
-        with _store() as store:
+        with opened_store() as store:
             store.add(endpoint)
     _show(endpoint, made=key if given is None else None, as_json=as_json)
 
@@ -78,7 +78,7 @@ def add(
 @app.command("list")
 def list_endpoints(*, as_json: AsJson = False) -> None:
     """List all endpoints, oldest first."""
-    with said_plainly(), _store() as store:
+    with said_plainly(), opened_store() as store:
         endpoints = store.list()
     if as_json:
         _print_json([_shown(endpoint) for endpoint in endpoints])
@@ -89,7 +89,7 @@ def list_endpoints(*, as_json: AsJson = False) -> None:
 @app.command()
 def show(endpoint_id: EndpointId, *, as_json: AsJson = False) -> None:
     """Show one endpoint, without its secrets."""
-    with said_plainly(), _store() as store:
+    with said_plainly(), opened_store() as store:
         endpoint = store.get(endpoint_id)
     _show(endpoint, as_json=as_json)
 
@@ -132,7 +132,11 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
 
         def change(before: Endpoint) -> Endpoint:
             known.append(before)
-            secrets = before.secrets if key is None else (key, *(old for old in before.secrets if old != key))
+            secrets = (
+                before.secrets
+                if key is None
+                else (key, *(old for old in before.secrets if not key.same_key(old)))
+            )
             return replace(
                 before,
                 url=before.url if url is None else url,
@@ -142,7 +146,7 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
                 enabled=before.enabled if enabled is None else enabled,
             )
 
-        with _store() as store:
+        with opened_store() as store:
             endpoint = store.update(endpoint_id, change)
     if endpoint in known:
         typer.echo("Nothing was changed. The workers are told the endpoint again, as it is.", err=True)
@@ -152,16 +156,33 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
 @app.command()
 def remove(endpoint_id: EndpointId) -> None:
     """Remove an endpoint. Deliveries that wait for it are cancelled."""
-    with said_plainly(), _store() as store:
+    with said_plainly(), opened_store() as store:
         store.remove(endpoint_id)
     typer.echo(f"removed {endpoint_id}")
 
 
-@contextmanager
-def _store() -> Generator[EndpointStore]:
-    settings = load_settings(needs=("database_url",))
-    with connect(settings.database_url.get_secret_value()) as connection:
-        yield EndpointStore(connection)
+@app.command()
+def reseal() -> None:
+    """Seal all secrets and header values with the first key of OUTBOX_ENCRYPTION_KEYS.
+
+    For plain text from before there was a key, and after a new key was put first: when it has ended with 0, the older
+    keys are needed no more, once the workers have read the records that it wrote. May be repeated, and interrupted.
+    """
+    with said_plainly():
+        resealed, locked = reseal_all()
+    typer.echo(f"resealed {counted(resealed, 'endpoint')}")
+    if locked:
+        Console(stderr=True, highlight=False).print("\n".join(locked), markup=False, soft_wrap=True)
+        raise typer.Exit(1)
+
+
+@app.command("new-key")
+def new_key(
+    key_id: Annotated[str, typer.Argument(metavar="KEY_ID", help="What to call it: k1, or a date.")],
+) -> None:
+    """Make an encryption key, and print it as it stands in OUTBOX_ENCRYPTION_KEYS. It is stored nowhere."""
+    with said_plainly():
+        typer.echo(EncryptionKey.generate(key_id).reveal())
 
 
 def _secret_text(argument: str) -> str:

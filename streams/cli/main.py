@@ -20,10 +20,12 @@ _COMMANDS: Final = (
     "worker",
     "scheduler",
     "recorder",
+    "api",
     "run",
     "append",
     "endpoints",
     "deliveries",
+    "token",
 )
 
 

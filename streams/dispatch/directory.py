@@ -42,6 +42,12 @@ class Directory:
             found = self._by_type[event_type] = self._find(event_type)
         return found
 
+    def for_test(self, endpoint_id: str) -> tuple[Target, ...]:
+        """The one target of a test event: the endpoint that it is about, while it is enabled; no handler gets it."""
+        target = self._endpoints.get(endpoint_id)
+        enabled = target is not None and target.endpoint is not None and target.endpoint.enabled
+        return (target,) if target is not None and enabled else ()
+
     def by_name(self, name: TargetName) -> Target | None:
         """The target of a parked delivery; None if this worker knows of none by that name."""
         if name.kind == "handler":

@@ -27,7 +27,7 @@ from streams.errors import RecordMalformed
 from streams.records.attempt import Attempt
 from streams.records.delivery import Delivery, Origin
 from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome
-from streams.records.target import TargetName
+from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_delivery, decode_event, header_map
 from streams.retry.policy import decide
 from streams.retry.tiers import RetryTiers
@@ -105,7 +105,10 @@ class Dispatcher:
         if not ledger.recent.first_time(event.id, offset=record.offset):
             ledger.settle(record.offset)
             return
-        targets = self._directory.for_type(event.type)
+        if event.type == TEST_EVENT_TYPE:
+            targets = self._directory.for_test(event.aggregate_id)
+        else:
+            targets = self._directory.for_type(event.type)
         if targets:
             flight.open_turns = len(targets)
             for target in targets:

@@ -1,17 +1,19 @@
 """An endpoint as a target: one attempt is one signed POST, judged by the one table in `connectors.webhook.verdict`."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol, assert_never
 
 from connectors.webhook.answer import Answer, Responded
 from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.errors import SecretLockedError
 from connectors.webhook.request import Request
 from connectors.webhook.verdict import Accepted, Refused, TryLater, judge
 from streams.records.delivery import Delivery
 from streams.records.outcome import Cancelled, Deferred, Failed, Outcome, Rejected, Succeeded
 from streams.records.target import TargetName
-from streams.retry.policy import RetryPolicy
+from streams.retry.policy import RetryPolicy, ScheduledBackoff
 
 __all__ = ["EndpointTarget", "Sends"]
 
@@ -25,9 +27,12 @@ class Sends(Protocol):
 
 
 class EndpointTarget:
-    """One endpoint. `endpoint` is what the feed last said of it: None once it is deleted."""
+    """One endpoint. `endpoint` is what the feed last said of it: None once it is deleted.
 
-    __slots__ = ("_now", "_sender", "concurrency", "endpoint", "name", "policy")
+    Its retry policy is the worker's, but for what the endpoint has of its own.
+    """
+
+    __slots__ = ("_default_policy", "_endpoint", "_now", "_sender", "concurrency", "name", "policy")
 
     def __init__(
         self,
@@ -39,11 +44,22 @@ class EndpointTarget:
         now: Callable[[], datetime],
     ) -> None:
         self.name = TargetName("endpoint", endpoint_id)
-        self.endpoint: Endpoint | None = None
+        self._endpoint: Endpoint | None = None
+        self._default_policy = policy
         self.policy = policy
         self.concurrency = concurrency
         self._sender = sender
         self._now = now
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """The endpoint as it is now."""
+        return self._endpoint
+
+    @endpoint.setter
+    def endpoint(self, endpoint: Endpoint | None) -> None:
+        self._endpoint = endpoint
+        self.policy = _policy(endpoint, self._default_policy)
 
     async def attempt(self, delivery: Delivery) -> Outcome:
         """Send the event to the endpoint as it is now. The webhook id is the event's id on every attempt (INV-4)."""
@@ -53,17 +69,33 @@ class EndpointTarget:
         if not endpoint.enabled:
             return Deferred(reason="the endpoint is disabled")
         event = delivery.event
-        answer = await self._sender.send(
-            Request(
-                endpoint=endpoint,
-                message_id=str(event.id),
-                timestamp=self._now(),
-                body=event.payload,
-                content_type=event.content_type,
-                headers={**event.headers, "webhook-event-type": event.type},
+        try:
+            static = {name: value.reveal() for name, value in endpoint.headers}
+            answer = await self._sender.send(
+                Request(
+                    endpoint=endpoint,
+                    message_id=str(event.id),
+                    timestamp=self._now(),
+                    body=event.payload,
+                    content_type=event.content_type,
+                    headers={**event.headers, **static, "webhook-event-type": event.type},
+                )
             )
-        )
+        except SecretLockedError as error:
+            # It says something of this worker's settings and nothing of the endpoint: no attempt is spent on it.
+            return Deferred(reason=str(error))
         return _outcome(answer, now=self._now())
+
+
+def _policy(endpoint: Endpoint | None, default: RetryPolicy) -> RetryPolicy:
+    if endpoint is None or (endpoint.schedule is None and endpoint.max_age is None):
+        return default
+    own = default if endpoint.max_age is None else replace(default, max_age=endpoint.max_age)
+    if endpoint.schedule is None:
+        return own
+    return replace(
+        own, max_attempts=len(endpoint.schedule) + 1, backoff=ScheduledBackoff(delays=endpoint.schedule)
+    )
 
 
 def _outcome(answer: Answer, *, now: datetime) -> Outcome:

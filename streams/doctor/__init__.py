@@ -2,7 +2,7 @@
 
 finding.py    what a check says
 facts.py      a look at Postgres, Kafka, Kafka Connect and the clocks (changes nothing)
-postgres.py, connect.py, kafka.py, endpoints.py, clock.py    the checks: pure functions of the facts
+postgres.py, connect.py, kafka.py, endpoints.py, sealing.py, clock.py    the checks: pure functions of the facts
 examine.py    all of it together
 """
 

@@ -16,9 +16,11 @@ from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
 from connectors.kafka_connect.errors import ConnectEdgeError
 from connectors.kafka_connect.status import ConnectorStatus
+from connectors.postgres.connection import connect
 from connectors.postgres.errors import PostgresError
 from connectors.postgres.replication import Replication, read_replication
 from connectors.postgres.schema import pending
+from connectors.postgres.sealings import SealingCount, count_sealings
 from streams.settings import Settings
 from streams.setup.endpoints import stored_endpoints, untold_endpoints
 from streams.setup.facts import Wanted, wanted
@@ -39,12 +41,17 @@ class Unreachable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseFacts:
-    """Postgres; `clock_ahead` is how far its clock is before ours, known to within `round_trip`."""
+    """Postgres.
+
+    `clock_ahead` is how far its clock is before ours, known to within `round_trip`; `sealings` is how what endpoints
+    keep secret is stored, and empty where the schema is not up to date.
+    """
 
     pending: tuple[str, ...]
     replication: Replication
     clock_ahead: timedelta
     round_trip: timedelta
+    sealings: tuple[SealingCount, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +103,7 @@ class Facts:
 
 async def gather(settings: Settings) -> Facts:
     """Look at everything at once."""
-    database, kafka, connect = await asyncio.gather(
+    database, kafka, connector = await asyncio.gather(
         asyncio.to_thread(_database, settings), asyncio.to_thread(_kafka, settings), _connect(settings)
     )
     endpoints = None
@@ -107,7 +114,7 @@ async def gather(settings: Settings) -> Facts:
         wants=wanted(settings),
         database=database,
         kafka=kafka,
-        connect=connect,
+        connect=connector,
         endpoints=endpoints,
     )
 
@@ -119,6 +126,7 @@ def _database(settings: Settings) -> DatabaseFacts | Unreachable:
         asked_at = datetime.now(UTC)
         replication = read_replication(url, slot=SLOT_NAME, publication=PUBLICATION_NAME)
         answered_at = datetime.now(UTC)
+        sealings = () if migrations else _sealings(url)
     except PostgresError as error:
         return Unreachable(reason=str(error))
     round_trip = answered_at - asked_at
@@ -127,7 +135,13 @@ def _database(settings: Settings) -> DatabaseFacts | Unreachable:
         replication=replication,
         clock_ahead=replication.clock - (asked_at + round_trip / 2),
         round_trip=round_trip,
+        sealings=sealings,
     )
+
+
+def _sealings(url: str) -> tuple[SealingCount, ...]:
+    with connect(url) as connection:
+        return count_sealings(connection)
 
 
 def _kafka(settings: Settings) -> KafkaFacts | Unreachable:

@@ -5,9 +5,12 @@ apart: two targets of one event are two deliveries, and neither knows of the oth
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
-__all__ = ["TargetName", "parse_target"]
+__all__ = ["TEST_EVENT_TYPE", "TargetName", "parse_target"]
+
+TEST_EVENT_TYPE: Final = "endpoint.test"
+"""An event of this type goes to the endpoint whose id is its aggregate id, and to nobody else."""
 
 TargetKind = Literal["handler", "endpoint"]
 

@@ -17,9 +17,12 @@ from streams.settings import values
 __all__ = [
     "DATABASE",
     "DURATIONS",
+    "ApiTokens",
     "DatabaseUrl",
     "Durations",
+    "EncryptionKeys",
     "HttpUrl",
+    "ListenAddress",
     "ModulePath",
     "Networks",
     "Servers",
@@ -64,9 +67,21 @@ def declare(  # noqa: PLR0913 - one keyword for each limit that a setting may ha
     )
 
 
+def _check_keys(value: SecretStr) -> SecretStr:
+    values.encryption_keys(value.get_secret_value())
+    return value
+
+
+def _check_tokens(value: SecretStr) -> SecretStr:
+    return SecretStr(values.api_tokens(value.get_secret_value()))
+
+
+ApiTokens = Annotated[SecretStr, AfterValidator(_check_tokens)]
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_check_database)]
 Durations = Annotated[tuple[timedelta, ...], NoDecode, BeforeValidator(values.durations)]
+EncryptionKeys = Annotated[SecretStr, AfterValidator(_check_keys)]
 HttpUrl = Annotated[str, AfterValidator(values.http_url)]
+ListenAddress = Annotated[str, AfterValidator(values.listen)]
 ModulePath = Annotated[str, AfterValidator(values.module_path)]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(values.networks)]
 Servers = Annotated[str, AfterValidator(values.bootstrap_servers)]

@@ -23,9 +23,12 @@ from pydantic_settings import (
 from streams.settings.declaring import (
     DATABASE,
     DURATIONS,
+    ApiTokens,
     DatabaseUrl,
     Durations,
+    EncryptionKeys,
     HttpUrl,
+    ListenAddress,
     ModulePath,
     Networks,
     Servers,
@@ -82,6 +85,27 @@ class Fields(BaseSettings):
         "The module whose import registers the application's handlers, found from the current folder or PYTHONPATH.",
         "every application with handlers",
         "a dotted module path, like shop.handlers",
+    )
+
+    # The admin API, and what endpoints keep secret
+    api_listen: ListenAddress = declare(
+        "127.0.0.1:8090",
+        "Where the admin API listens. Beyond loopback it needs OUTBOX_API_TOKENS, and TLS in front of it.",
+        "every deployment with the API (0.0.0.0:8090 in a container)",
+        "host:port",
+    )
+    api_tokens: ApiTokens = declare(
+        SecretStr(""),
+        "Who may use the API: the hashes of bearer tokens. `outbox token` makes one, and its entry.",
+        "every deployment with the API",
+        "name:scope:hash, several separated by commas, with a scope of read or write",
+    )
+    encryption_keys: EncryptionKeys = declare(
+        SecretStr(""),
+        "The keys that endpoints' secrets and header values are sealed with, for API, workers and `outbox endpoints`. "
+        "The first seals, all of them open. `outbox endpoints new-key` makes one.",
+        "every deployment with webhooks",
+        "id:base64 of 32 bytes each, the current one first, separated by commas; or plain, to keep secrets unsealed",
     )
 
     # Topics

@@ -11,10 +11,12 @@ from typing import Self
 
 from pydantic import SecretStr, model_validator
 
+from connectors.webhook.key_ring import KeyRing
 from streams.errors import SettingsError
 from streams.settings.checks import contradictions
 from streams.settings.fields import Fields
 from streams.settings.text import contradiction_text, value_text
+from streams.settings.values import is_local_database
 
 __all__ = ["Settings"]
 
@@ -40,6 +42,25 @@ class Settings(Fields):
             if self.connector_database_url.get_secret_value()
             else self.database_url
         )
+
+    def key_ring(self) -> KeyRing:
+        """The keys for what endpoints keep secret; an empty ring where there are none."""
+        return KeyRing.parse(self.encryption_keys.get_secret_value())
+
+    def writing_key_ring(self) -> KeyRing:
+        """The keys for a process that writes endpoints, which must not write secrets as plain text by accident.
+
+        Raises:
+            SettingsError: there are none, nobody chose to have none, and the database is on another machine.
+        """
+        text = self.encryption_keys.get_secret_value()
+        if not text and not is_local_database(self.database_url.get_secret_value()):
+            problem = (
+                "OUTBOX_ENCRYPTION_KEYS is not set, and secrets would be stored as plain text in a database on "
+                "another machine. `outbox endpoints new-key` makes a key; plain says that this is meant"
+            )
+            raise SettingsError([problem])
+        return self.key_ring()
 
     def __repr_args__(self) -> Iterable[tuple[str, str]]:
         # pydantic's own would show the credentials in an address; a settings object ends up in tracebacks.

@@ -9,18 +9,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict
 
+from connectors.webhook.key_ring import KeyRing
 from streams.duration import parse_duration
 
-__all__ = ["bootstrap_servers", "database_url", "durations", "http_url", "module_path", "networks"]
+__all__ = [
+    "api_tokens",
+    "bootstrap_servers",
+    "database_url",
+    "durations",
+    "encryption_keys",
+    "http_url",
+    "is_local_database",
+    "is_loopback",
+    "listen",
+    "module_path",
+    "networks",
+]
 
 _SERVER = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+):([0-9]{1,5})")
+_TOKEN = re.compile(r"[A-Za-z0-9._-]{1,64}:(read|write):[0-9a-f]{64}")
 _MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -79,6 +93,50 @@ def database_url(value: str) -> str:
     if not parts.get("host") or not parts.get("dbname"):
         raise ValueError("not a database address")
     return value
+
+
+def encryption_keys(value: str) -> str:
+    """Check a key ring, `plain` for none at all; an empty text means unset."""
+    KeyRing.parse(value)
+    return value
+
+
+def api_tokens(value: str) -> str:
+    """Check "name:scope:hash,name:scope:hash"; an empty text means unset."""
+    tokens = [token.strip() for token in value.split(",")] if value else []
+    if not all(map(_TOKEN.fullmatch, tokens)):
+        raise ValueError("one token is not name:scope:hash")
+    if len({token.partition(":")[0] for token in tokens}) < len(tokens):
+        raise ValueError("two tokens have one name")
+    return ",".join(tokens)
+
+
+def listen(value: str) -> str:
+    """Check "host:port"; port 0 is a free one."""
+    match = _SERVER.fullmatch(value)
+    if match is None or int(match[2]) > 65_535:  # noqa: PLR2004 - the ports that exist
+        raise ValueError("not host:port")
+    return value
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address can mean this machine only.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("[::1]"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
+def is_local_database(url: str) -> bool:
+    """Whether every host of a valid database address is this machine: loopback, or a socket in a folder."""
+    hosts = str(conninfo_to_dict(url).get("host") or "").split(",")
+    return all(not host or host.startswith(("/", "@")) or is_loopback(host) for host in hosts)
 
 
 def module_path(value: str) -> str:

@@ -80,7 +80,10 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
         may_begin=lease.held,
     )
     feed = EndpointFeed(
-        settings.kafka_bootstrap_servers, put=directory.put_endpoint, remove=directory.remove_endpoint
+        settings.kafka_bootstrap_servers,
+        put=directory.put_endpoint,
+        remove=directory.remove_endpoint,
+        keys=settings.key_ring(),
     )
     app = new_app(settings, ledgers=Ledgers(), lease=lease, dispatcher=dispatcher, on_defect=fail)
     try:

@@ -7,11 +7,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner, Result
 
+from connectors.webhook.key_ring import KeyRing
 from outbox import EventFilterError
 from streams.cli.append import _aggregate, _headers
 from streams.cli.endpoints import _filters
 from streams.cli.main import app
 from streams.cli.source import read_source
+from streams.settings.values import api_tokens
 from tests.fuzz.environment import can_be_in_an_environment, environment
 from tests.fuzz.mutation import mutated_text
 from tests.fuzz.profile import FUZZ, FUZZ_SLOW
@@ -109,3 +111,16 @@ def test_adding_an_endpoint_ends_in_words_whatever_its_arguments(arguments: tupl
         assert "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" not in result.output
     if "hunter2" in url and "?" in url:
         assert "token=hunter2" not in result.output
+
+
+@FUZZ_SLOW
+@given(argument(["deploy", "k1"]), st.sampled_from([["token", "--scope=read"], ["endpoints", "new-key"]]))
+def test_what_is_made_has_a_name_that_can_be_read_again(name: str, command: list[str]) -> None:
+    """A token's or a key's name is taken as it stands in the setting, or refused in words."""
+    result = run([*command, "--", name])
+    if result.exit_code:
+        assert_refused_in_words(result)
+        return
+    entry = result.stdout.split()[-1]
+    assert entry.startswith(f"{name}:")
+    assert api_tokens(entry) == entry if command[0] == "token" else KeyRing.parse(entry).current_id == name

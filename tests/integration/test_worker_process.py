@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import signal
+import urllib.request
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -108,6 +110,23 @@ def test_run_records_where_there_is_a_database(pipeline: Pipeline) -> None:
     all_of_them.wait_for("recorder_assigned")
     assert all_of_them.stop() == 0
     assert all_of_them.of("recorder_stopped")
+
+
+def test_run_serves_the_api_where_there_is_a_database(pipeline: Pipeline) -> None:
+    """Beside worker and scheduler, stopped as cleanly; a test event sent with it arrives."""
+    mailbox = pipeline.mailbox()
+    database_url = pipeline.installation.database_url
+    run = pipeline.start("run", database_url=database_url, api_listen="127.0.0.1:0")
+    port = run.wait_for("api_started")["port"]
+    run.wait_for("worker_started")
+    pipeline.wait_until_known(mailbox)
+    address = f"http://127.0.0.1:{port}/v1/endpoints/{mailbox.id}/test"
+    with urllib.request.urlopen(urllib.request.Request(address, method="POST")) as answer:
+        event_id = json.load(answer)["event_id"]
+    mailbox.wait_for_events([event_id])
+    run.wait_for("lanes_assigned")
+    assert run.stop() == 0
+    assert run.of("api_stopped")
 
 
 def test_run_ends_when_one_process_does(pipeline: Pipeline) -> None:

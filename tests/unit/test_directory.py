@@ -113,6 +113,17 @@ async def test_a_disabled_endpoint_gets_no_new_event_and_defers_what_is_parked()
     assert isinstance(await target.attempt(a_delivery()), Deferred)
 
 
+def test_a_test_event_has_one_target() -> None:
+    """The endpoint that it is about, whatever types that one wants; nobody while it is disabled, deleted or unknown."""
+    directory = a_directory(("*", "billing"))
+    directory.put_endpoint(an_endpoint("ep_1", "user.*"))
+    directory.put_endpoint(an_endpoint("ep_2"))
+    assert names(directory.for_test("ep_1")) == ["endpoint:ep_1"]
+    directory.put_endpoint(an_endpoint("ep_1", enabled=False))
+    directory.remove_endpoint("ep_2")
+    assert [directory.for_test(one) for one in ("ep_1", "ep_2", "ep_none")] == [(), (), ()]
+
+
 def test_removing_an_unknown_endpoint_is_nothing() -> None:
     """A tombstone is read again at every start."""
     a_directory().remove_endpoint("ep_unknown")

@@ -1,5 +1,8 @@
 """`make up` and `make down`: the stack with worker, scheduler and recorder in the background, come what may."""
 
+import json
+import urllib.request
+
 import psutil
 
 from devstack.child import marked_processes
@@ -7,11 +10,20 @@ from tests.support.dev_command import DevCommand
 
 
 def test_all_of_it_runs(dev: DevCommand) -> None:
-    """Stack, worker, scheduler and recorder run on after the command has ended, and status says where they are."""
+    """Stack, worker, scheduler, recorder and API run on after the command, and status says where they are."""
     assert dev("status").returncode == 0
     pids = dev.pids()
-    assert set(pids) == {"postgres", "kafka", "connect", "worker", "scheduler", "recorder"}
+    assert set(pids) == {"postgres", "kafka", "connect", "worker", "scheduler", "recorder", "api"}
     assert all(psutil.pid_exists(pid) for pid in pids.values())
+
+
+def test_the_api_answers_where_it_is_said_to_be(dev: DevCommand) -> None:
+    """On a port of its own, without a token, for this machine."""
+    [port] = [one["port"] for one in json.loads(dev("status", "--json").stdout) if one["service"] == "api"]
+    said = dev("up", "--all").stdout
+    assert f"curl http://127.0.0.1:{port}/v1/endpoints" in said
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/endpoints") as answer:
+        assert "items" in json.load(answer)
 
 
 def test_a_second_up_says_what_runs_and_changes_nothing(dev: DevCommand) -> None:

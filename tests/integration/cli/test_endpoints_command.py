@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from connectors.postgres.connection import connect
 from connectors.postgres.endpoints import EndpointStore
 from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.key_ring import KeyRing
 from streams.cli.endpoints import app
 
 URL = "https://example.com/hook"
@@ -77,6 +78,39 @@ def test_a_rotation_signs_with_both_until_the_old_one_is_retired(run: Any, outbo
     assert [secret.reveal() for secret in stored(outbox_database_url)[0].secrets] == [made]
     answer(run("update", endpoint_id, "--secret", SECRET, "--retire-secrets", "--json"))
     assert [secret.reveal() for secret in stored(outbox_database_url)[0].secrets] == [SECRET]
+
+
+def test_with_keys_secrets_are_stored_sealed(
+    run: Any, outbox_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key is made, plain text is resealed, a second key takes over, and then the first is needed no more."""
+    added = answer(run("add", URL, "--events", "*", "--json"))
+    first, second = (run("new-key", name).stdout.strip() for name in ("k1", "k2"))
+    assert "whsec_" in sealings(outbox_database_url)
+    for keys, resealed in ((first, 1), (first, 0), (f"{second},{first}", 1), (second, 0)):
+        monkeypatch.setenv("OUTBOX_ENCRYPTION_KEYS", keys)
+        assert run("reseal").stdout == f"resealed {resealed} endpoint{'' if resealed == 1 else 's'}\n"
+        assert "whsec_" not in sealings(outbox_database_url)
+    with connect(outbox_database_url) as connection:
+        [endpoint] = EndpointStore(connection, keys=KeyRing.parse(second)).list()
+    assert endpoint.secrets[0].reveal() == added["secret"]
+    assert answer(run("update", endpoint.id, "--new-secret", "--json"))["secret_count"] == 2
+    monkeypatch.setenv("OUTBOX_ENCRYPTION_KEYS", first)
+    locked = run("reseal")
+    assert locked.exit_code == 1
+    assert f"endpoint {endpoint.id}: secret: sealed with the key k2" in locked.stderr
+    assert answer(run("show", endpoint.id, "--json"))["secret_count"] == 2
+
+
+def test_without_keys_nothing_is_resealed(run: Any) -> None:
+    """And it says how to get one."""
+    result = run("reseal")
+    assert (result.exit_code, "new-key" in result.stderr) == (1, True)
+
+
+def sealings(url: str) -> str:
+    with psycopg.connect(url) as connection:
+        return str(connection.execute("select secrets from outbox.endpoints").fetchall())
 
 
 def test_an_update_changes_what_is_given_and_nothing_else(run: Any) -> None:

@@ -7,13 +7,14 @@ import traceback
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from connectors.postgres.audit import Actor, AuditLog
 from connectors.postgres.connection import connect
 from connectors.postgres.endpoints import EndpointStore, new_endpoint_id
 from connectors.postgres.errors import (
@@ -23,7 +24,11 @@ from connectors.postgres.errors import (
     SchemaMissingError,
     StatementFailedError,
 )
+from connectors.postgres.sealings import count_sealings
+from connectors.webhook.confidential import Confidential
 from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.errors import SecretLockedError
+from connectors.webhook.key_ring import EncryptionKey, KeyRing
 from connectors.webhook.secret import Secret
 from outbox import EventFilter
 
@@ -53,7 +58,7 @@ def connection(url: str) -> Iterator[psycopg.Connection[Any]]:
     with connect(url) as connection:
         yield connection
     with connect(url) as connection:
-        connection.execute("truncate outbox.endpoints, outbox.outbox, public.told")
+        connection.execute("truncate outbox.endpoints, outbox.outbox, outbox.audit, public.told")
 
 
 @pytest.fixture
@@ -208,6 +213,85 @@ def test_all_can_be_told_again(store: EndpointStore, url: str) -> None:
     assert store.list() == tuple(endpoints)
     assert store.tell_all() == 3
     assert [row[4] for row in told(url)[3:]] == [endpoint.to_json().decode() for endpoint in endpoints]
+
+
+KEYS = KeyRing([EncryptionKey("k1", b"1" * 32)])
+NEW_KEYS = KeyRing([EncryptionKey("k2", b"2" * 32), EncryptionKey("k1", b"1" * 32)])
+
+
+def test_all_that_an_endpoint_can_have_comes_back(
+    store: EndpointStore, connection: psycopg.Connection[Any]
+) -> None:
+    """Headers, timeout, schedule, age and metadata, sealed or plain; metadata is not told."""
+    endpoint = an_endpoint(
+        secrets=(Secret(b"a" * 32), Secret(b"b" * 32).until(datetime(2026, 1, 3, tzinfo=UTC))),
+        headers=(("x-a", Confidential("1")), ("x-b", Confidential("2"))),
+        timeout=timedelta(seconds=2.5),
+        schedule=(timedelta(seconds=5), timedelta(days=2)),
+        max_age=timedelta(days=3),
+    )
+    stored = store.add(endpoint, metadata={"tenant": "hunter2"})
+    assert (stored.endpoint, stored.metadata, stored.revision) == (endpoint, {"tenant": "hunter2"}, 1)
+    assert store.stored(endpoint.id) == stored
+    sealing = EndpointStore(connection, keys=KEYS)
+    assert sealing.reseal(endpoint.id)
+    opened = sealing.get(endpoint.id)
+    assert opened.secrets == endpoint.secrets
+    assert [(name, value.reveal()) for name, value in opened.headers] == [("x-a", "1"), ("x-b", "2")]
+    assert replace(opened, headers=endpoint.headers) == endpoint
+
+
+def test_resealing_seals_plain_text_and_what_another_key_sealed_and_tells_it(
+    store: EndpointStore, connection: psycopg.Connection[Any], url: str
+) -> None:
+    """After it the older key is needed no more; what is sealed with the current key stays as it is; audited by name."""
+    plain, sealed = an_endpoint(), an_endpoint()
+    store.add(plain)
+    EndpointStore(connection, keys=KEYS).add(sealed)
+    assert {one.key_id: one.count for one in count_sealings(connection)} == {None: 2, "k1": 2}
+    resealing = EndpointStore(connection, keys=NEW_KEYS, actor=Actor(name="cli:me"))
+    assert [resealing.reseal(one.id) for one in (plain, sealed, sealed)] == [True, True, False]
+    assert {one.key_id: one.count for one in count_sealings(connection)} == {"k2": 4}
+    only_new = KeyRing([EncryptionKey("k2", b"2" * 32)])
+    assert EndpointStore(connection, keys=only_new).get(plain.id).secrets == plain.secrets
+    last = [row for row in told(url) if row[1] == "endpoint.told"]
+    assert [row[3] for row in last] == [plain.id, sealed.id]
+    for row in last:
+        assert Endpoint.from_json((row[4] or "").encode(), only_new).secrets == plain.secrets
+        assert "whsec_" not in (row[4] or "")
+    entries = AuditLog(connection).page(limit=2)
+    assert [(one.actor, one.action) for one in entries] == [("cli:me", "endpoint.resealed")] * 2
+
+
+def test_what_cannot_be_opened_is_not_resealed(connection: psycopg.Connection[Any]) -> None:
+    """Nothing is lost: the row stays as it was."""
+    endpoint = an_endpoint()
+    EndpointStore(connection, keys=KEYS).add(endpoint)
+    stranger = EndpointStore(connection, keys=KeyRing([EncryptionKey("k9", b"9" * 32)]))
+    with pytest.raises(SecretLockedError, match=f"endpoint {endpoint.id}: secret: sealed with the key k1"):
+        stranger.reseal(endpoint.id)
+    assert EndpointStore(connection, keys=KEYS).get(endpoint.id).secrets == endpoint.secrets
+
+
+def test_a_change_and_who_made_it_are_stored_together_or_not_at_all(
+    connection: psycopg.Connection[Any],
+) -> None:
+    """One transaction; what was refused is not in the audit table, and what changed nothing is not either."""
+    store = EndpointStore(connection, actor=Actor(name="deploy", request_id="r-1"))
+    endpoint = an_endpoint()
+    store.add(endpoint)
+    store.update(endpoint.id, lambda before: before)
+    store.update(endpoint.id, lambda before: replace(before, description="x", enabled=False))
+    with connection.transaction(force_rollback=True):
+        store.remove(endpoint.id)
+    with pytest.raises(EndpointExistsError):
+        store.add(endpoint)
+    entries = AuditLog(connection).page(limit=10, endpoint_id=endpoint.id)
+    assert [(one.action, one.fields, one.actor, one.request_id) for one in entries] == [
+        ("endpoint.changed", ("enabled", "description"), "deploy", "r-1"),
+        ("endpoint.added", (), "deploy", "r-1"),
+    ]
+    assert store.stored(endpoint.id).revision == 2
 
 
 def test_the_connection_may_make_rows_of_any_kind(url: str, connection: psycopg.Connection[Any]) -> None:

@@ -1,6 +1,7 @@
 """A receiver that misbehaves: every attempt ends, with the right reason, within bounds."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -262,3 +263,18 @@ async def test_a_receiver_that_speaks_no_tls() -> None:
 
     assert isinstance(answer, NoAnswer)
     assert answer.reason is Reason.TLS_FAILED
+
+
+async def test_an_endpoints_own_timeout_ends_an_attempt_sooner(receiver: Receiver) -> None:
+    """It is for the whole attempt, and never longer than the sender's own."""
+    receiver.script("/in", hang())
+    patient = Limits(first_byte=timedelta(seconds=30), total=timedelta(seconds=60))
+    request = hook(receiver.url("/in"))
+    hasty = replace(request, endpoint=replace(request.endpoint, timeout=timedelta(seconds=0.2)))
+    async with Sender(limits=patient) as sender:
+        answer = await sender.send(hasty)
+    assert isinstance(answer, NoAnswer)
+    assert answer.reason is Reason.TOTAL_TIMEOUT
+    async with Sender(limits=HASTY) as sender:
+        slow = replace(request, endpoint=replace(request.endpoint, timeout=timedelta(seconds=60)))
+        assert isinstance(await sender.send(slow), NoAnswer)

@@ -4,10 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from pydantic import SecretStr
 
 from connectors.kafka.admin import Cluster
 from connectors.kafka.topics import ExistingTopic
 from connectors.kafka_connect.status import ConnectorStatus, State
+from connectors.postgres.sealings import SealingCount
 from streams.doctor import Finding, Severity
 from streams.doctor.examine import check
 from streams.doctor.facts import ConnectFacts, DatabaseFacts, EndpointFacts, Facts, KafkaFacts, Unreachable
@@ -85,6 +87,35 @@ def without(name: str) -> Cluster:
     return replace(CLUSTER, topics={key: topic for key, topic in CLUSTER.topics.items() if key != name})
 
 
+def sealed(setting: str, **counts: int) -> Facts:
+    """How many secrets are stored how: `plain`, or under a key's id."""
+    sealings = tuple(
+        SealingCount(key_id=None if name == "plain" else name, count=count) for name, count in counts.items()
+    )
+    settings = SETTINGS.model_copy(update={"encryption_keys": SecretStr(setting)})
+    return replace(WELL, settings=settings, database=replace(DATABASE, sealings=sealings))
+
+
+KEY = "k1:MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE="
+
+
+@pytest.mark.parametrize(
+    ("facts", "severity", "said"),
+    [
+        (sealed(KEY, k1=3), Severity.OK, "3 secrets sealed, none stored as plain text"),
+        (sealed("plain", plain=3), Severity.OK, "as OUTBOX_ENCRYPTION_KEYS chooses"),
+        (sealed("", plain=3), Severity.WARNING, "OUTBOX_ENCRYPTION_KEYS is not set"),
+        (sealed(KEY, plain=1, k1=3), Severity.WARNING, "1 secret stored as plain text"),
+        (sealed(KEY, k0=2, k1=3), Severity.ERROR, "2 secrets sealed with the key k0"),
+        (sealed("", k0=2), Severity.ERROR, "2 secrets sealed with the key k0"),
+    ],
+)
+def test_secrets_at_rest_are_judged_by_keys_and_choice(facts: Facts, severity: Severity, said: str) -> None:
+    """Plain text is told unless somebody chose it; what can't be opened is an error."""
+    [finding] = [finding for finding in check(facts) if finding.check == "sealing"]
+    assert (finding.severity, said in finding.what) == (severity, True)
+
+
 def test_where_all_is_well_every_finding_is_ok() -> None:
     findings = check(WELL)
     assert {finding.severity for finding in findings} == {Severity.OK}
@@ -92,7 +123,7 @@ def test_where_all_is_well_every_finding_is_ok() -> None:
         *("migrations", "wal-level", "publication", "slot", "slot-wal"),
         *("connector", "connector-config", "heartbeat", "position"),
         *("topics", "partitions", "retry-topics", "retention", "topic-config", "replication", "brokers"),
-        *("endpoints", "recorder", "clock"),
+        *("endpoints", "sealing", "recorder", "clock"),
     }
 
 
@@ -270,7 +301,7 @@ def test_no_password_is_in_a_finding() -> None:
     facts = replace(
         WELL, connect=replace(CONNECT, config={**WANTS.connector, "database.password": "old-secret"})
     )
-    assert "secret" not in str(check(facts))
+    assert "old-secret" not in str(check(facts))
     assert "secret" not in repr(facts)
 
 

@@ -218,3 +218,40 @@ def test_connector_database_defaults_to_the_application_s() -> None:
     app, replica = SecretStr("postgresql://a@db/shop"), SecretStr("postgresql://b@db/shop")
     assert Settings(database_url=app).connector_database == app
     assert Settings(database_url=app, connector_database_url=replica).connector_database == replica
+
+
+KEY = "k1:MTExMTExMTExMTExMTExMTExMTExMTExMTExMTExMTE="
+
+
+def test_secrets_are_plain_text_only_on_this_machine_or_by_choice() -> None:
+    """Who writes endpoints into a database elsewhere needs keys, or has to say that they are not wanted."""
+    elsewhere = SecretStr("postgresql://u:p@db.internal/shop")
+    with pytest.raises(SettingsError, match="OUTBOX_ENCRYPTION_KEYS is not set"):
+        Settings(database_url=elsewhere).writing_key_ring()
+    assert not Settings(database_url=elsewhere, encryption_keys=SecretStr("plain")).writing_key_ring()
+    assert not Settings(database_url=SecretStr("postgresql://u:p@localhost/shop")).writing_key_ring()
+    ring = Settings(database_url=elsewhere, encryption_keys=SecretStr(KEY)).writing_key_ring()
+    assert ring.current_id == "k1"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("OUTBOX_ENCRYPTION_KEYS", "k1:hunter2"),
+        ("OUTBOX_ENCRYPTION_KEYS", f"{KEY},{KEY}"),
+        ("OUTBOX_API_TOKENS", "deploy:write:hunter2"),
+        ("OUTBOX_API_TOKENS", "deploy:admin:" + "0" * 64),
+        ("OUTBOX_API_TOKENS", ",".join(["a:read:" + "0" * 64] * 2)),
+        ("OUTBOX_API_LISTEN", "8090"),
+        ("OUTBOX_API_LISTEN", "127.0.0.1:65536"),
+    ],
+)
+def test_keys_and_tokens_are_checked_and_not_shown(
+    environment: Callable[..., None], variable: str, value: str
+) -> None:
+    """INV-9: the report names the setting and what it accepts."""
+    environment(**{variable.removeprefix("OUTBOX_"): value})
+    with pytest.raises(SettingsError, match=f"{variable} = .*accepted is") as raised:
+        load_settings()
+    if not variable.endswith("LISTEN"):
+        assert value not in str(raised.value)

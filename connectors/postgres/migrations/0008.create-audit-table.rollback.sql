@@ -1,0 +1,2 @@
+-- Loses the record of who changed what.
+drop table if exists outbox.audit;

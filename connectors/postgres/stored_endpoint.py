@@ -1,0 +1,101 @@
+"""An endpoint as it stands in Postgres: the endpoint, and what no worker hears of.
+
+Place in the data's way: between the rows of `outbox.endpoints` and whoever shows or changes them. Secrets and header
+values are read as they are stored; nothing is opened for a row to be shown, changed or told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.key_ring import KeyRing
+from connectors.webhook.secret import Secret
+from connectors.webhook.static_headers import stored_headers
+from outbox.event_filter import EventFilter
+
+__all__ = ["COLUMNS", "StoredEndpoint", "changed_fields", "row_values", "stored_endpoint"]
+
+# In the order of `stored_endpoint`.
+COLUMNS: Final = (
+    "id, url, event_types, secrets, enabled, description, created_at, headers, timeout, schedule, max_age, "
+    "metadata, revision, updated_at"
+)
+
+_ENDPOINT_FIELDS: Final = (
+    "url",
+    "event_types",
+    "secrets",
+    "enabled",
+    "description",
+    "headers",
+    "timeout",
+    "schedule",
+    "max_age",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredEndpoint:
+    """`revision` counts the changes. `metadata` is only stored and given back."""
+
+    endpoint: Endpoint
+    metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
+    revision: int = 1
+    updated_at: datetime
+
+
+def changed_fields(before: StoredEndpoint, after: StoredEndpoint) -> tuple[str, ...]:
+    """The names of the fields that differ; never their values."""
+    changed = [
+        name for name in _ENDPOINT_FIELDS if getattr(before.endpoint, name) != getattr(after.endpoint, name)
+    ]
+    return (*changed, *(["metadata"] if before.metadata != after.metadata else []))
+
+
+def row_values(stored: StoredEndpoint, keys: KeyRing) -> dict[str, Any]:
+    """The values of a row, what is secret sealed if there is a key."""
+    endpoint = stored.endpoint
+    return {
+        "id": endpoint.id,
+        "url": endpoint.url,
+        "event_types": [event_filter.pattern for event_filter in endpoint.event_types],
+        "secrets": endpoint.secret_records(keys),
+        "enabled": endpoint.enabled,
+        "description": endpoint.description,
+        "created_at": endpoint.created_at,
+        "headers": orjson.dumps(endpoint.header_records(keys)).decode(),
+        "timeout": endpoint.timeout,
+        "schedule": None if endpoint.schedule is None else list(endpoint.schedule),
+        "max_age": endpoint.max_age,
+        "metadata": orjson.dumps(dict(stored.metadata)).decode(),
+    }
+
+
+def stored_endpoint(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint:
+    """Read a row."""
+    endpoint_id, url, event_types, secrets, enabled, description, created_at, *rest = row
+    headers, timeout, schedule, max_age, metadata, revision, updated_at = rest
+    return StoredEndpoint(
+        endpoint=Endpoint(
+            id=endpoint_id,
+            url=url,
+            event_types=tuple(EventFilter(pattern) for pattern in event_types),
+            secrets=tuple(Secret.stored(text, ring=keys, owner=endpoint_id) for text in secrets),
+            enabled=enabled,
+            description=description,
+            created_at=created_at,
+            headers=stored_headers(headers, ring=keys, owner=endpoint_id),
+            timeout=timeout,
+            schedule=None if schedule is None else tuple(schedule),
+            max_age=max_age,
+        ),
+        metadata=metadata,
+        revision=revision,
+        updated_at=updated_at,
+    )

@@ -1,0 +1,122 @@
+"""From what a request says of an endpoint to the endpoint: a new one, or one after a merge patch. Pure but for new ids.
+
+Place in the data's way: between the models of requests and the store.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from connectors.postgres.endpoints import new_endpoint_id
+from connectors.postgres.stored_endpoint import StoredEndpoint
+from connectors.webhook.confidential import Confidential
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.secret import Secret
+from connectors.webhook.static_headers import MAX_HEADERS, StaticHeaders
+from outbox import EventFilter
+from streams.api.budgets import check_budgets
+from streams.api.models import MAX_METADATA, EndpointChange, EndpointNew
+from streams.api.problem import FieldProblem, Problem, ProblemError
+from streams.settings import Settings
+
+__all__ = ["new_endpoint", "patched"]
+
+
+def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endpoint:
+    """The endpoint that a request asks for. A secret is made where none is given.
+
+    Raises:
+        ProblemError: the workers could not obey a field.
+        EndpointInvalidError: a field breaks a rule.
+    """
+    endpoint = Endpoint(
+        id=new.id or new_endpoint_id(),
+        url=new.url,
+        event_types=_filters(new.event_types),
+        secrets=(Secret.generate() if new.secret is None else Secret.parse(new.secret),),
+        enabled=new.enabled,
+        description=new.description,
+        created_at=now,
+        headers=_headers(new.headers),
+        timeout=_length(new.timeout_s),
+        schedule=_schedule(new.schedule_s),
+        max_age=_length(new.max_age_s),
+    )
+    check_budgets(endpoint, settings)
+    return endpoint
+
+
+def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
+    """The endpoint after a merge patch.
+
+    Raises:
+        ProblemError: there would be too many headers or metadata.
+        EndpointInvalidError: a field breaks a rule.
+    """
+    given = patch.model_fields_set
+    changes: dict[str, Any] = {}
+    if "url" in given:
+        changes["url"] = patch.url
+    if "event_types" in given:
+        changes["event_types"] = _filters(patch.event_types)
+    if "enabled" in given:
+        changes["enabled"] = patch.enabled
+    if "description" in given:
+        changes["description"] = patch.description or ""
+    if "headers" in given:
+        changes["headers"] = _merged_headers(before.endpoint.headers, patch.headers)
+    if "timeout_s" in given:
+        changes["timeout"] = _length(patch.timeout_s)
+    if "schedule_s" in given:
+        changes["schedule"] = _schedule(patch.schedule_s)
+    if "max_age_s" in given:
+        changes["max_age"] = _length(patch.max_age_s)
+    metadata = _merged(before.metadata, patch.metadata) if "metadata" in given else dict(before.metadata)
+    _check_count("metadata", len(metadata), MAX_METADATA)
+    return replace(before, endpoint=replace(before.endpoint, **changes), metadata=metadata)
+
+
+def _merged(before: Mapping[str, str], patch: Mapping[str, str | None] | None) -> dict[str, str]:
+    """A merge patch (RFC 7396): null removes an entry, and null for all of them removes all."""
+    if patch is None:
+        return {}
+    merged = {**before, **patch}
+    return {name: value for name, value in merged.items() if value is not None}
+
+
+def _merged_headers(before: StaticHeaders, patch: Mapping[str, str | None] | None) -> StaticHeaders:
+    if patch is None:
+        return ()
+    kept = {name: value for name, value in before if name not in patch}
+    given = {name: Confidential(value) for name, value in patch.items() if value is not None}
+    _check_count("headers", len(kept) + len(given), MAX_HEADERS)
+    return tuple(sorted((kept | given).items(), key=lambda header: header[0]))
+
+
+def _check_count(name: str, count: int, most: int) -> None:
+    if count > most:
+        wrong = FieldProblem(
+            where="pointer",
+            name=f"#/{name}",
+            detail=f"there would be {count} of them, and {most} at most may be",
+        )
+        raise ProblemError(
+            Problem(kind="body-invalid", detail="Remove some first. Nothing was changed.", errors=(wrong,))
+        )
+
+
+def _headers(given: Mapping[str, str]) -> StaticHeaders:
+    return tuple((name, Confidential(value)) for name, value in sorted(given.items()))
+
+
+def _filters(patterns: list[str]) -> tuple[EventFilter, ...]:
+    return tuple(EventFilter(pattern) for pattern in dict.fromkeys(patterns))
+
+
+def _length(length_s: float | None) -> timedelta | None:
+    return None if length_s is None else timedelta(seconds=length_s)
+
+
+def _schedule(waits_s: list[float] | None) -> tuple[timedelta, ...] | None:
+    return None if waits_s is None else tuple(timedelta(seconds=wait_s) for wait_s in waits_s)

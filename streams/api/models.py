@@ -1,0 +1,151 @@
+"""What the API takes: the models that validate requests, and from which the OpenAPI document is made.
+
+Place in the data's way: between a request's JSON and an operation. Strict: a number in quotes is no number, and a
+field that is not known here is refused, since a setting that silently does nothing is found too late.
+"""
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from connectors.webhook.endpoint import MAX_WAITS
+from connectors.webhook.rotation import DEFAULT_OVERLAP, LONGEST_OVERLAP
+from connectors.webhook.static_headers import MAX_HEADERS
+from streams.api.texts import (
+    Description,
+    EndpointId,
+    EventTypeFilter,
+    HeaderName,
+    HeaderValue,
+    MetadataKey,
+    MetadataValue,
+    Seconds,
+    SecretText,
+    UrlText,
+)
+
+__all__ = [
+    "MAX_METADATA",
+    "AuditQuery",
+    "EndpointChange",
+    "EndpointNew",
+    "NoFields",
+    "NoQuery",
+    "PageQuery",
+    "Request",
+    "Rotation",
+]
+
+MAX_EVENT_TYPES: Final = 100
+MAX_METADATA: Final = 50
+MAX_CURSOR_CHARS: Final = 200
+
+_HEADERS = "Sent with each request, a token of the receiver's for example. Values are never shown again."
+_METADATA = "Yours: stored and given back, and otherwise without meaning."
+_TIMEOUT = "For one attempt, in seconds; null: OUTBOX_ENDPOINT_TIMEOUT_S, which is also the most."
+_SCHEDULE = "The waits between attempts, in seconds, one fewer than attempts; null: OUTBOX_ENDPOINT_SCHEDULE."
+_MAX_AGE = "How old a delivery may become, in seconds; null: OUTBOX_ENDPOINT_MAX_AGE_HOURS."
+
+EventTypes = Annotated[
+    list[EventTypeFilter],
+    Field(min_length=1, max_length=MAX_EVENT_TYPES, description="The event types it wants; any of them."),
+]
+Schedule = Annotated[list[Seconds], Field(max_length=MAX_WAITS)]
+
+
+class Request(BaseModel):
+    """What is sent in."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+
+class EndpointNew(Request):
+    """A new endpoint."""
+
+    id: EndpointId | None = Field(
+        default=None,
+        description="Its id; null: one is made. With an id of your own, a repeated request makes no second endpoint.",
+    )
+    url: UrlText
+    event_types: EventTypes
+    description: Description = ""
+    enabled: bool = Field(default=True, description="Whether events are sent to it.")
+    secret: SecretText | None = Field(
+        default=None, description="The secret that signs; null: one is made, and shown in the answer, once."
+    )
+    headers: dict[HeaderName, HeaderValue] = Field(
+        default_factory=dict, max_length=MAX_HEADERS, description=_HEADERS
+    )
+    metadata: dict[MetadataKey, MetadataValue] = Field(
+        default_factory=dict, max_length=MAX_METADATA, description=_METADATA
+    )
+    timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
+    schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
+    max_age_s: Seconds | None = Field(default=None, description=_MAX_AGE)
+
+
+class EndpointChange(Request):
+    """A change of an endpoint: a JSON merge patch (RFC 7396). What is not given stays; null removes."""
+
+    url: UrlText = Field(default_factory=str)
+    event_types: EventTypes = Field(default_factory=list)
+    description: Description | None = None
+    enabled: bool = Field(default_factory=bool)
+    headers: dict[HeaderName, HeaderValue | None] | None = Field(
+        default=None, max_length=MAX_HEADERS, description=f"{_HEADERS} A value of null removes a header."
+    )
+    metadata: dict[MetadataKey, MetadataValue | None] | None = Field(
+        default=None, max_length=MAX_METADATA, description=f"{_METADATA} A value of null removes an entry."
+    )
+    timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
+    schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
+    max_age_s: Seconds | None = Field(default=None, description=_MAX_AGE)
+
+
+class Rotation(Request):
+    """A rotation of the secret."""
+
+    secret: SecretText | None = Field(
+        default=None,
+        description="The new secret; null: one is made, and shown in the answer, once. With a secret of your own, a "
+        "repeated request rotates once.",
+    )
+    overlap_s: int = Field(
+        default=int(DEFAULT_OVERLAP.total_seconds()),
+        ge=0,
+        le=int(LONGEST_OVERLAP.total_seconds()),
+        description="How long the old secrets go on signing beside the new one, in seconds.",
+    )
+
+
+class NoFields(Request):
+    """Nothing, or `{}`."""
+
+
+class NoQuery(Request):
+    """No parameters."""
+
+
+Cursor = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_CURSOR_CHARS,
+        pattern=r"^[A-Za-z0-9_-]+$",
+        description="`next_cursor` of the page before.",
+    ),
+]
+
+
+class PageQuery(Request):
+    """Which page of a list."""
+
+    # Not strict: in a query, every number is a text.
+    limit: int = Field(default=50, ge=1, le=200, strict=False, description="How many at most.")
+    cursor: Cursor | None = None
+
+
+class AuditQuery(PageQuery):
+    """Which page of the audit table."""
+
+    endpoint_id: EndpointId | None = Field(default=None, description="Of one endpoint only.")

@@ -1,0 +1,139 @@
+"""One operation of the API: what it takes, what it answers, and what it does.
+
+Place in the data's way: the table of operations is routed by the pipeline and described by the OpenAPI document, so
+that both say the same. What an operation does is a plain function over a database connection: it runs in a thread,
+in one transaction, which is rolled back when it raises.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import psycopg
+from pydantic import BaseModel
+
+from connectors.postgres.audit import Actor, AuditLog
+from connectors.postgres.endpoints import EndpointStore
+from connectors.postgres.errors import EndpointNotFoundError
+from connectors.postgres.stored_endpoint import StoredEndpoint
+from connectors.webhook.key_ring import KeyRing
+from streams.api.access import Scope
+from streams.api.models import NoQuery, Request
+from streams.api.problem import FieldProblem, Problem, ProblemError
+from streams.settings import Settings
+
+__all__ = ["Answer", "Call", "Operation", "check_revision", "etag"]
+
+_ENDPOINT_ID: Final = re.compile(r"ep_[A-Za-z0-9_-]{1,64}")
+_ETAG: Final = re.compile(r'"([0-9]{1,18})"')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of an operation: everything that a request said, checked, and what there is to answer it with."""
+
+    connection: psycopg.Connection[Any]
+    settings: Settings
+    keys: KeyRing
+    actor: Actor
+    now: datetime
+    path: Mapping[str, str]
+    query: Any
+    body: Any
+    if_match: str | None = None
+
+    @property
+    def endpoints(self) -> EndpointStore:
+        """The endpoints, changed in this caller's name."""
+        return EndpointStore(self.connection, keys=self.keys, actor=self.actor)
+
+    @property
+    def audit(self) -> AuditLog:
+        """The audit table."""
+        return AuditLog(self.connection)
+
+    @property
+    def endpoint_id(self) -> str:
+        """The endpoint that the path names.
+
+        Raises:
+            EndpointNotFoundError: what stands there can't be an id, so there is none.
+        """
+        endpoint_id = self.path["endpoint_id"]
+        if not _ENDPOINT_ID.fullmatch(endpoint_id):
+            raise EndpointNotFoundError("(no id)")
+        return endpoint_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What an operation answers; None is no content."""
+
+    body: BaseModel | None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """An operation.
+
+    Attributes:
+        name: for programs; `operationId`.
+        path: with `{endpoint_id}` where an id stands.
+        scope: what its caller's token needs.
+        body: the model of its body; None if it takes none.
+        body_required: whether an empty body is refused.
+        answer: the model of its answer; None if it has no content.
+        problems: the kinds of problem of its own, beside those that any request may meet.
+        conditional: whether it heeds If-Match.
+        tagged: whether it answers an ETag.
+    """
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    description: str = ""
+    scope: Scope
+    query: type[Request] = NoQuery
+    body: type[Request] | None = None
+    body_required: bool = False
+    merge_patch: bool = False
+    answer: type[BaseModel] | None
+    status: int = 200
+    problems: tuple[str, ...] = ()
+    conditional: bool = False
+    tagged: bool = False
+    run: Callable[[Call], Answer]
+
+
+def etag(stored: StoredEndpoint) -> str:
+    """The entity tag of an endpoint's revision."""
+    return f'"{stored.revision}"'
+
+
+def check_revision(if_match: str | None, stored: StoredEndpoint) -> None:
+    """Check that an endpoint is the one that the caller has seen.
+
+    Raises:
+        ProblemError: it was changed meanwhile, or If-Match can't be read.
+    """
+    if if_match is None or if_match.strip() == "*":
+        return
+    tags = [tag.strip() for tag in if_match.split(",")]
+    if not all(_ETAG.fullmatch(tag.removeprefix("W/")) for tag in tags):
+        wrong = FieldProblem(where="header", name="If-Match", detail='give an ETag of this API, such as "3"')
+        raise ProblemError(
+            Problem(kind="header-invalid", detail="Put right what `errors` lists.", errors=(wrong,))
+        )
+    # A weak tag never matches here (RFC 9110, 13.1.1).
+    if etag(stored) not in tags:
+        raise ProblemError(
+            Problem(
+                kind="revision-differs",
+                detail="Get the endpoint as it is now, and decide again.",
+                headers={"ETag": etag(stored)},
+            )
+        )
