@@ -34,7 +34,7 @@ _PARAMETERS: Final = {
 }
 _SESSION: Final = (
     # Nothing here takes a second; what does is waiting for somebody's lock, and is better tried again.
-    "set statement_timeout = '20s'",
+    "set statement_timeout = '60s'",
     # The stage keeps nothing between batches, and no WAL is written of it.
     "create temporary table stage_attempts (like outbox.attempts) on commit delete rows",
     "create temporary table stage_deliveries (like outbox.deliveries) on commit delete rows",
@@ -101,7 +101,10 @@ class DeliveryLogWriter:
     def drop_days_before(self, oldest: date) -> tuple[str, ...]:
         """Drop the partitions of the days before this one, and return their names."""
         with self._connected() as connection:
+            # Who reads an old day at length is not waited for: meanwhile nothing would be written.
+            connection.execute("set statement_timeout = '10s'")
             dropped = drop_days_before(connection, oldest)
+            connection.execute(_SESSION[0])
         self._known_days = {day for day in self._known_days if day >= oldest}
         return dropped
 

@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, get_args
+from typing import Annotated, Final, get_args
 from uuid import UUID
 
 import orjson
@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from connectors.counted import counted
 from connectors.postgres.connection import connect
 from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.log_rows import DeliveryStatus
@@ -31,6 +32,10 @@ _STATUSES: Final[tuple[DeliveryStatus, ...]] = get_args(DeliveryStatus)
 _TIME_HELP = (
     "a time such as 2026-11-30T14:00:00Z (UTC where no zone is given), or how long ago, such as 15m or 24h"
 )
+
+_ID_CHARS: Final = 36
+_DATE_CHARS: Final = 10
+_RULES_CHARS: Final = 10  # what is drawn between three columns, and around them
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
@@ -133,19 +138,22 @@ def _print_json(value: object) -> None:
 
 
 def _print_page(page: DeliveryPage) -> None:
-    table = _table("id", "committed (UTC)", "type", "target", "status", "attempts", "last error")
+    table = _table("delivery", "committed\n(UTC)", "status")
     for delivery in page.deliveries:
         table.add_row(
-            str(delivery.id),
-            _time(delivery.created_at),
-            delivery.event_type,
-            delivery.target,
-            delivery.status,
-            str(delivery.attempts),
-            _why(delivery.error_code, delivery.error),
+            f"{delivery.id}\n{_printable(delivery.event_type)} → {_printable(delivery.target)}",
+            f"{delivery.created_at:%Y-%m-%d\n%H:%M:%S}",
+            _lines(
+                f"{delivery.status}, {counted(delivery.attempts, 'attempt')}",
+                _why(delivery.error_code, delivery.error),
+            ),
         )
-    _copyable_ids(table, (str(delivery.id) for delivery in page.deliveries))
-    Console(markup=False).print(table)
+    # An id is for copying: it stands on one line, however narrow the terminal. The last column takes what is left.
+    console = Console(markup=False)
+    for column, width in zip(table.columns, (_ID_CHARS, _DATE_CHARS), strict=False):
+        column.width = width
+    table.columns[-1].max_width = max(console.width - _ID_CHARS - _DATE_CHARS - _RULES_CHARS, _DATE_CHARS)
+    console.print(table)
     if page.next_cursor is not None:
         typer.echo(f"There are more: --cursor {page.next_cursor}", err=True)
 
@@ -159,25 +167,25 @@ def _print_delivery(delivery: LoggedDelivery) -> None:
 
 
 def _print_attempts(attempts: Sequence[LoggedAttempt]) -> None:
-    table = _table("attempt", "started (UTC)", "took", "outcome", "HTTP", "error", "answer", "next")
+    table = _table("attempt", "started (UTC)", "took", "outcome", "next")
     for attempt in attempts:
+        answered = "" if attempt.http_status is None else f", HTTP {attempt.http_status}"
         table.add_row(
             str(attempt.attempt),
             _time(attempt.started_at),
             f"{attempt.duration_ms:,.0f} ms",
-            attempt.outcome,
-            "" if attempt.http_status is None else str(attempt.http_status),
-            _why(attempt.error_code, attempt.error),
-            _printable(attempt.excerpt or ""),
-            _next(attempt),
+            _lines(
+                f"{attempt.outcome}{answered}",
+                _why(attempt.error_code, attempt.error),
+                _printable(attempt.excerpt or ""),
+            ),
+            _lines(attempt.next, _time(attempt.next_attempt_at) if attempt.next_attempt_at else ""),
         )
     Console(markup=False).print(table)
 
 
-def _next(attempt: LoggedAttempt) -> str:
-    if attempt.next_attempt_at is None:
-        return attempt.next
-    return f"{attempt.next}, due {_time(attempt.next_attempt_at)}"
+def _lines(*texts: str) -> str:
+    return "\n".join(text for text in texts if text)
 
 
 def _why(code: str | None, error: str | None) -> str:
@@ -200,10 +208,3 @@ def _table(*columns: str) -> Table:
     for column in table.columns:
         column.overflow = "fold"
     return table
-
-
-def _copyable_ids(table: Table, ids: Any) -> None:
-    """An id is for copying: it stands on one line, however narrow the terminal."""
-    column = table.columns[0]
-    column.no_wrap, column.overflow = True, "ignore"
-    column.min_width = max(map(len, ids), default=0)

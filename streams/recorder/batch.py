@@ -13,8 +13,10 @@ from streams.recorder.entry import Entry
 
 __all__ = ["BATCH_BYTES", "BATCH_RECORDS", "Batch", "Place", "Read"]
 
-BATCH_RECORDS: Final = 5_000
-BATCH_BYTES: Final = 16 * 1024 * 1024
+#: A transaction is decoded in one go by the walsender that serves Debezium, and events behind it wait for that. Batches
+#: of 5,000 cost a seventh less, and made commit → Kafka three times as long at p99 while the recorder caught up.
+BATCH_RECORDS: Final = 1_000
+BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
 class Place(NamedTuple):

@@ -49,13 +49,11 @@ class Keeper:
         """How many records were kept, and how many not, by reason, since the start. A repeated record counts again."""
 
     def keep(self, reads: Sequence[Read]) -> None:
-        """Write what the log keeps of this. When it returns, all of it is in Postgres, or told.
+        """Write what the log keeps of this. When it returns, Postgres has answered, and all of it is there, or told.
 
         Raises:
             PostgresError: the batch has to be kept again.
         """
-        if not reads:
-            return
         today = self._writer.today()
         by_fate: dict[str, list[Read]] = {}
         for read in reads:

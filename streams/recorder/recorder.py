@@ -148,7 +148,8 @@ class Recorder:
     def _keep(self, stopping: Callable[[], bool]) -> None:
         """Have the batch written, however long that takes, and commit it."""
         waits_s, since_s = iter(_BACKOFF_S), self._monotonic_s()
-        while self._batch:
+        # A batch that went with its partitions leaves the question open whether Postgres is back.
+        while self._batch or self._waiting:
             try:
                 self._keeper.keep(self._batch.reads)
             except PostgresError as error:
@@ -159,10 +160,10 @@ class Recorder:
             self._tell_unreadable()
             self._commit(self._batch)
             self._batch = Batch()
-        if self._waiting:
-            self._waiting = False
-            self._consumer.resume(self._owned)
-            _log.info("postgres_back", after_s=round(self._monotonic_s() - since_s, 1))
+            if self._waiting:
+                self._waiting = False
+                self._consumer.resume(self._owned)
+                _log.info("postgres_back", after_s=round(self._monotonic_s() - since_s, 1))
 
     def _wait(self, error: PostgresError, wait_s: float, stopping: Callable[[], bool]) -> None:
         """Let time pass without reading; polling goes on, which keeps us in the group and hears of rebalances."""
@@ -171,7 +172,7 @@ class Recorder:
             self._waiting = True
             self._consumer.pause(self._owned)
         end_s = self._monotonic_s() + wait_s
-        while self._batch and not stopping() and self._monotonic_s() < end_s:
+        while not stopping() and self._monotonic_s() < end_s:
             self._poll(_POLL_S)
 
     def _tell_unreadable(self) -> None:

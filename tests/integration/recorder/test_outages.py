@@ -32,6 +32,7 @@ def test_postgres_is_away_and_comes_back(pipeline: Pipeline, target: str) -> Non
         other = pipeline.recorder()
         assert group_members(pipeline.kafka, topics.RECORDER_GROUP) == 2
         other.wait_for("postgres_away")
+        assert not recorder.of("postgres_back")  # although the rebalance took what it held
     finally:
         postgres.start()
         postgres.wait_ready()
@@ -78,6 +79,24 @@ def test_kafka_is_killed_and_comes_back(pipeline: Pipeline, target: str) -> None
     produce(pipeline.kafka, after)
     wait_until_recorded(url, target, [*before, *after])
     assert recorder.stop() == 0
+
+
+def test_a_stop_while_kafka_is_away_ends(pipeline: Pipeline, target: str) -> None:
+    """It leaves without a commit that nobody takes; the next one writes again what that would have covered."""
+    url, kafka = pipeline.installation.database_url, pipeline.installation.stack.service("kafka")
+    records = many_lives(200, seed=28, target=target)
+    recorder = pipeline.recorder()
+    produce(pipeline.kafka, records)
+    wait_until_recorded(url, target, records)
+    kafka.kill()
+    try:
+        assert recorder.stop() == 0
+    finally:
+        kafka.start()
+        kafka.wait_ready()
+    second = pipeline.recorder()
+    wait_until_recorded(url, target, records)
+    assert second.stop() == 0
 
 
 def test_records_that_kafka_deleted_before_they_were_read_are_told(pipeline: Pipeline, target: str) -> None:
