@@ -134,8 +134,8 @@ def test_what_is_sealed_opens_at_its_own_endpoint_and_field_only() -> None:
     swapped = sealed | {"headers": {"authorization": header["x-tenant"], "x-tenant": header["authorization"]}}
     for opened in (
         lambda: elsewhere.secrets[0].key,
-        lambda: moved.headers[0][1].reveal(),
-        lambda: Endpoint.from_json(orjson.dumps(swapped), RING).headers[0][1].reveal(),
+        moved.headers[0][1].reveal,
+        Endpoint.from_json(orjson.dumps(swapped), RING).headers[0][1].reveal,
     ):
         with pytest.raises(SecretLockedError, match="doesn't open it"):
             opened()
