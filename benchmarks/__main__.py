@@ -1,6 +1,6 @@
 """The command `python -m benchmarks`: runs the sections on one stack, prints tables, and writes them down.
 
-    .venv/bin/python -m benchmarks [latency throughput scheduler baseline fairness] [--seconds N] [--short]
+    .venv/bin/python -m benchmarks [latency throughput scheduler recorder baseline fairness] [--seconds N] [--short]
 
 A whole run at full scale writes `docs/reference/benchmarks.md`. Any other is written to `.outbox/benchmarks`, which
 is not committed. Nothing is asserted: whoever reads the figures judges them.
@@ -29,6 +29,7 @@ from benchmarks.fairness import measure_fairness
 from benchmarks.latency import measure_latency
 from benchmarks.machine import look_at_machine
 from benchmarks.picture import latency_picture
+from benchmarks.recording import measure_recorder
 from benchmarks.results import Results, comparison
 from benchmarks.scale import Scale
 from benchmarks.scheduling import measure_scheduler
@@ -55,6 +56,7 @@ class Section(StrEnum):
     LATENCY = "latency"
     THROUGHPUT = "throughput"
     SCHEDULER = "scheduler"
+    RECORDER = "recorder"
     BASELINE = "baseline"
     FAIRNESS = "fairness"
 
@@ -63,6 +65,7 @@ _MEASURE: dict[Section, Callable[[Site, Scale], Results]] = {
     Section.LATENCY: measure_latency,
     Section.THROUGHPUT: measure_throughput,
     Section.SCHEDULER: measure_scheduler,
+    Section.RECORDER: measure_recorder,
     Section.BASELINE: measure_baseline,
     Section.FAIRNESS: measure_fairness,
 }
@@ -76,7 +79,7 @@ def main(
     ] = None,
     short: Annotated[bool, typer.Option("--short", help="All in small: to see that it works.")] = False,
 ) -> None:
-    """Measure latency, throughput, the scheduler, the polling baseline and fairness; print tables."""
+    """Measure latency, throughput, scheduler, recorder, the polling baseline and fairness; print tables."""
     scale = Scale.short() if short else Scale()
     if seconds is not None:
         scale = scale.lasting(seconds)

@@ -20,7 +20,7 @@ from benchmarks.usage import cpu_seconds, cpu_used
 from streams.records.wire import header_map
 from streams.topics import EVENTS
 
-__all__ = ["measure_latency", "poisson_load"]
+__all__ = ["commit_to_kafka", "measure_latency", "poisson_load"]
 
 _KEYS = 5_000
 _PATIENCE_S = 15.0
@@ -112,6 +112,11 @@ def measure_latency(site: Site, scale: Scale) -> Results:
             ),
         ),
     )
+
+
+def commit_to_kafka(site: Site, commits: Sequence[Commit], before: Ends) -> Distribution:
+    """From the commit's return to the broker's time of the event, for those that were written since `before`."""
+    return _to_kafka(commits, _appended(site, before))
 
 
 def _appended(site: Site, before: Ends) -> dict[str, float]:

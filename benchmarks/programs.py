@@ -1,4 +1,4 @@
-"""The worker and the scheduler under test: the very commands that an operator runs, as child processes."""
+"""Worker, scheduler and recorder under test: the very commands that an operator runs, as child processes."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ class Program:
 
 @contextmanager
 def running(
-    name: Literal["worker", "scheduler"], *, environment: Mapping[str, str], logs: Path
+    name: Literal["worker", "scheduler", "recorder"], *, environment: Mapping[str, str], logs: Path
 ) -> Iterator[Program]:
     """Run it with these settings and no others until the block ends. It may not be ready yet when the block begins."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("OUTBOX_")}

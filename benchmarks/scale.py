@@ -23,6 +23,9 @@ class Scale:
     polled_as_is_rate_per_s: float = 5.0
     idle_s: float = 10.0
     fairness_s: float = 60.0
+    recorded_attempts: int = 100_000
+    recorded_beside: int = 300_000
+    recording_s: float = 15.0
 
     @classmethod
     def short(cls) -> Self:
@@ -33,6 +36,9 @@ class Scale:
             throughput_keys=500,
             due_retries=3_000,
             polled_events=1_000,
+            recorded_attempts=6_000,
+            recorded_beside=20_000,
+            recording_s=2.0,
             idle_s=2.0,
         ).lasting(4.0)
 

@@ -31,7 +31,15 @@ from outbox.event_filter import EventFilter
 from streams.retry.tiers import RetryTiers
 from streams.settings import Settings
 from streams.setup import run_setup
-from streams.topics import ENDPOINTS, EVENTS, REDELIVERY, SCHEDULER_GROUP, WORKER_GROUP
+from streams.topics import (
+    ATTEMPTS,
+    ENDPOINTS,
+    EVENTS,
+    RECORDER_GROUP,
+    REDELIVERY,
+    SCHEDULER_GROUP,
+    WORKER_GROUP,
+)
 
 __all__ = ["ENDPOINTS_READY", "Site", "endpoint_id", "family", "open_site"]
 
@@ -70,6 +78,15 @@ class Site:
         }
         return running("scheduler", environment=environment, logs=self._logs)
 
+    def recorder(self) -> AbstractContextManager[Program]:
+        """Run a recorder."""
+        environment = {
+            "OUTBOX_KAFKA_BOOTSTRAP_SERVERS": self.addresses.kafka_bootstrap_servers,
+            "OUTBOX_DATABASE_URL": self.addresses.database_url,
+            "OUTBOX_LOG_LEVEL": "warning",
+        }
+        return running("recorder", environment=environment, logs=self._logs)
+
     def servers(self) -> dict[str, int]:
         """Process ids of what always runs, by the names they have in tables."""
         pids = {"Kafka": self.stack.kafka.pid, "Connect with Debezium": self.stack.connect.pid}
@@ -83,6 +100,7 @@ class Site:
         """Forget what earlier measurements left on Kafka, so that it isn't in the way. No program may run."""
         self.topics.skip_to_end(WORKER_GROUP, (EVENTS, REDELIVERY))
         self.topics.skip_to_end(SCHEDULER_GROUP, self.tiers.topics)
+        self.topics.skip_to_end(RECORDER_GROUP, (ATTEMPTS,))
         self.receiver.take()
 
     def endpoints_for(self, filters: Sequence[str]) -> tuple[Endpoint, ...]:

@@ -5,7 +5,8 @@
     ├── SetupError         the environment can't be brought to the wanted state; says what to do
     ├── RecordMalformed    a Kafka record can't be read as an event or a delivery; it goes to the dead letters
     ├── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
-    └── SchedulerFailed    the same for the scheduler
+    ├── SchedulerFailed    the same for the scheduler
+    └── RecorderFailed     the same for the recorder
 
 A message says what happened, to what, and what to do next; never a secret, never a payload.
 """
@@ -16,6 +17,7 @@ from collections.abc import Sequence
 
 __all__ = [
     "RecordMalformed",
+    "RecorderFailed",
     "SchedulerFailed",
     "SettingsError",
     "SetupError",
@@ -51,3 +53,7 @@ class WorkerFailed(StreamsError):  # noqa: N818 - as it reads in the log
 
 class SchedulerFailed(StreamsError):  # noqa: N818 - as WorkerFailed
     """The scheduler stopped because it can't keep its promises; restart it."""
+
+
+class RecorderFailed(StreamsError):  # noqa: N818 - as WorkerFailed
+    """The recorder stopped because it can't go on reading; restart it."""

@@ -14,6 +14,7 @@ __all__ = [
     "DEAD_LETTER",
     "ENDPOINTS",
     "EVENTS",
+    "RECORDER_GROUP",
     "REDELIVERY",
     "SCHEDULER_GROUP",
     "WORKER_GROUP",
@@ -28,6 +29,7 @@ ENDPOINTS: Final = "outbox.endpoints"
 
 WORKER_GROUP: Final = "outbox-worker"
 SCHEDULER_GROUP: Final = "outbox-scheduler"
+RECORDER_GROUP: Final = "outbox-recorder"
 
 
 def retry_topic(delay: timedelta) -> str:

@@ -57,8 +57,12 @@ def address(url: str) -> str:
     return f"{host}{port}/{parameters.get('dbname') or parameters.get('user') or ''}"
 
 
-def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
+def connect(url: str, **defaults: object) -> psycopg.Connection[tuple[Any, ...]]:
     """Open a connection; it waits `CONNECT_TIMEOUT_S` at most, unless the URL has a connect_timeout.
+
+    Args:
+        url: where to.
+        defaults: libpq's parameters, where the URL has none of that name.
 
     Raises:
         DatabaseUrlError: the URL can't be read.
@@ -66,7 +70,7 @@ def connect(url: str) -> psycopg.Connection[tuple[Any, ...]]:
     """
     parameters = connection_parameters(url)
     try:
-        return psycopg.connect(**_DEFAULTS | parameters)
+        return psycopg.connect(**_DEFAULTS | defaults | parameters)
     except psycopg.Error as error:
         raise DatabaseUnreachableError(
             f"No connection to Postgres at {address(url)}: {reason(error)}. Check that it runs and can be "

@@ -10,6 +10,9 @@
     ├── MigrationError             a migration that failed, or another run that doesn't end
     ├── SlotRefusedError           Postgres made no replication slot
     ├── StatementFailedError       anything else that Postgres refused
+    │   └── RowRefusedError        a row that can't be stored as it is
+    ├── DeliveryNotFoundError      no delivery in the log has that id
+    ├── CursorInvalidError         a text that is no page's cursor
     ├── EndpointNotFoundError      no endpoint has that id
     └── EndpointExistsError        an endpoint has that id already
 
@@ -21,13 +24,16 @@ passed on.
 from __future__ import annotations
 
 __all__ = [
+    "CursorInvalidError",
     "DatabaseUnreachableError",
     "DatabaseUnsuitableError",
     "DatabaseUrlError",
+    "DeliveryNotFoundError",
     "EndpointExistsError",
     "EndpointNotFoundError",
     "MigrationError",
     "PostgresError",
+    "RowRefusedError",
     "SchemaMissingError",
     "SlotRefusedError",
     "StatementFailedError",
@@ -64,6 +70,28 @@ class SlotRefusedError(PostgresError):
 
 class StatementFailedError(PostgresError):
     """Postgres refused a statement, for a reason that has no error of its own here."""
+
+
+class RowRefusedError(StatementFailedError):
+    """A row that Postgres can't store as it is: writing it again would not help."""
+
+
+class DeliveryNotFoundError(PostgresError, LookupError):
+    """No delivery in the log has this id."""
+
+    def __init__(self, delivery_id: str) -> None:
+        super().__init__(
+            f"There is no delivery {delivery_id[:80]!r} in the log. `outbox deliveries list` shows those there are; "
+            "the log forgets them after OUTBOX_LOG_RETENTION_DAYS."
+        )
+        self.delivery_id = delivery_id
+
+
+class CursorInvalidError(PostgresError, ValueError):
+    """A cursor that no page gave."""
+
+    def __init__(self) -> None:
+        super().__init__("The cursor is none that a page gave. Begin without one.")
 
 
 class EndpointNotFoundError(PostgresError, LookupError):

@@ -1,6 +1,6 @@
 """`outbox dev`: the embedded stack by hand. `up` leaves it running; `env` lets any other program use it.
 
-With `up --all` worker, scheduler and API run on it, too.
+With `up --all` worker, scheduler, recorder and API run on it, too.
 
 Imports devstack only when a command runs: who installed the processor without the `devstack` extra still has `outbox`.
 """
@@ -45,7 +45,7 @@ _SERVICES = ("postgres", "kafka", "connect")
 def up(
     state_dir: StateDir = _DEFAULT,
     everything: Annotated[
-        bool, typer.Option("--all", help="Set it up, too, and run worker, scheduler and API on it.")
+        bool, typer.Option("--all", help="Set it up, too, and run worker, scheduler, recorder and API on it.")
     ] = False,
 ) -> None:
     """Start the stack and leave it running. Starts again what died; does no harm when all of it runs."""

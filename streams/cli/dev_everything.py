@@ -1,4 +1,4 @@
-"""`outbox dev up --all`: setup, worker, scheduler and API on a stack that is up, and what to try next.
+"""`outbox dev up --all`: setup and all of our processes on a stack that is up, and what to try next.
 
 Needs the devstack extra: import it only when a command runs.
 """
@@ -28,7 +28,8 @@ Try it in another terminal:
   eval "$({outbox} dev env{where})"
   {outbox} endpoints add http://127.0.0.1:8080/ --events 'order.*'
   {outbox} append order.placed --aggregate order/1 --payload '{{"total": 5}}'
-Look:  {outbox} dev status{where}
+Look:  {outbox} deliveries list
+       {outbox} dev status{where}
 API:   curl http://127.0.0.1:{api_port}/v1/endpoints
 Stop:  {outbox} dev down{where}"""
 
@@ -50,7 +51,7 @@ def run_everything(stack: EmbeddedStack, console: Console) -> None:
     if not plan.steps:
         _say(console, "setup: nothing to change")
     processes = DevProcesses(stack.state_dir)
-    with console.status("starting worker, scheduler and API"):
+    with console.status("starting worker, scheduler, recorder and API"):
         started = processes.start(addresses)
     for status in processes.status():
         _say(

@@ -1,4 +1,4 @@
-"""Worker, scheduler and API in the background, beside an embedded stack: started, found again, stopped.
+"""Worker, scheduler, recorder and API in the background, beside an embedded stack: started, found again, stopped.
 
 They are recorded in the stack's state, each by pid and time of birth, and carry its mark. So a start that was killed
 leaves nothing that blocks the next one, and nobody else's process is ever signalled. Not a supervisor: what dies stays
@@ -30,11 +30,15 @@ from devstack.process_identity import ProcessIdentity
 from devstack.settings import StackSettings
 from devstack.state import StateFile
 from devstack.state_lock import exclusive
-from streams.topics import SCHEDULER_GROUP, WORKER_GROUP
+from streams.topics import RECORDER_GROUP, SCHEDULER_GROUP, WORKER_GROUP
 
 __all__ = ["DevProcesses", "ProcessStatus", "development_environment"]
 
-_GROUPS: Mapping[str, str] = {"worker": WORKER_GROUP, "scheduler": SCHEDULER_GROUP}
+_GROUPS: Mapping[str, str] = {
+    "worker": WORKER_GROUP,
+    "scheduler": SCHEDULER_GROUP,
+    "recorder": RECORDER_GROUP,
+}
 #: Those that listen, each on a port of loopback that stays its own.
 _LISTENERS = ("api",)
 _NAMES = (*_GROUPS, *_LISTENERS)

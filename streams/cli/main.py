@@ -19,10 +19,12 @@ _COMMANDS: Final = (
     "doctor",
     "worker",
     "scheduler",
+    "recorder",
     "api",
     "run",
     "append",
     "endpoints",
+    "deliveries",
     "token",
 )
 

@@ -126,6 +126,10 @@ class PartitionLedger:
         """The partition is no longer ours: nothing more is committed from here."""
         self.closed = True
 
+    def settled_lately(self) -> Recent:
+        """Of what was taken, what is settled: nobody needs to attempt it again."""
+        return self.recent.without(self._pending)
+
     def commit(self) -> Commit | None:
         """What to commit now; None if there is nothing that the last one did not say."""
         if self.closed or self._next is None:

@@ -15,20 +15,27 @@ class Ledgers:
 
     def __init__(self) -> None:
         self._by_partition: dict[Partition, PartitionLedger] = {}
+        #: Of the last assignment, for what the next one may remember of it.
+        self._before: dict[Partition, PartitionLedger] = {}
 
     def get(self, partition: Partition) -> PartitionLedger | None:
         """The ledger of a partition; None if the partition isn't ours."""
         return self._by_partition.get(partition)
 
     def assign(self, ledgers: dict[Partition, PartitionLedger]) -> None:
-        """A new assignment: what was before is closed."""
+        """A new assignment: what was before is closed, and what is known of partitions that stay is kept."""
         self.revoke()
+        for partition, ledger in ledgers.items():
+            if partition in self._before:
+                ledger.recent = self._before[partition].settled_lately()
         self._by_partition = ledgers
+        self._before = {}
 
     def revoke(self) -> None:
         """Nothing is ours any more: whatever settles late is not committed by us."""
         for ledger in self._by_partition.values():
             ledger.close()
+        self._before |= self._by_partition
         self._by_partition = {}
 
     def commits(self) -> dict[Partition, Commit]:

@@ -9,6 +9,7 @@ decide anything about a delivery: only when, by the `outbox-due-at` that the rec
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from typing import Protocol
 
 from connectors.kafka.record import OutgoingRecord
@@ -16,6 +17,7 @@ from streams.commit.ledger import Commit, PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
 from streams.commit.lost_offsets import receive
 from streams.delay.lane import Lane, Waiting
+from streams.delay.lane_lease import LaneLease
 from streams.delay.move import move
 from streams.records.delivery import Origin
 from streams.retry.tiers import RetryTiers
@@ -79,13 +81,11 @@ class Lanes:
         self._tiers = tiers
         self._producer = producer
         self._clock = clock
-        # Heartbeats are a third of a session apart: after half a session without any it may have ended.
-        self._standstill_s = session_timeout_s / 2
         self._commit_interval_s = commit_interval_s
         self._ledgers = Ledgers()
         self._lanes: dict[Partition, Lane] = {}
-        self._looped_at_s = clock.monotonic_s()
-        self._commit_at_s = self._looped_at_s + commit_interval_s
+        self._commit_at_s = clock.monotonic_s()
+        self.lease = LaneLease(session_s=session_timeout_s, monotonic_s=clock.monotonic_s)
 
     def __iter__(self) -> Iterator[Lane]:
         return iter(self._lanes.values())
@@ -93,11 +93,6 @@ class Lanes:
     def get(self, partition: Partition) -> Lane | None:
         """The lane of a partition; None if it isn't ours."""
         return self._lanes.get(partition)
-
-    def begin(self) -> None:
-        """The first round is about to start: time is counted from here."""
-        self._looped_at_s = self._clock.monotonic_s()
-        self._commit_at_s = self._looped_at_s + self._commit_interval_s
 
     # An assignment's life.
 
@@ -113,21 +108,13 @@ class Lanes:
             for partition, commit in committed.items()
         }
         self._ledgers.assign({partition: lane.ledger for partition, lane in self._lanes.items()})
+        self.lease.begin()
 
     def forget(self) -> None:
         """Nothing is ours any more: what only waited here is read again by whoever has it next."""
         self._ledgers.revoke()
         self._lanes = {}
-
-    def stood_still_s(self) -> float | None:
-        """Asked once a round: for how long nothing was done, if the lanes may be somebody else's by now.
-
-        A process that was frozen, or whose machine was, doesn't know it in any other way. None: they are surely ours.
-        """
-        now_s, before_s = self._clock.monotonic_s(), self._looped_at_s
-        self._looped_at_s = now_s
-        stood_s = now_s - before_s
-        return stood_s if self._lanes and stood_s >= self._standstill_s else None
+        self.lease.begin()
 
     # Records in, records out.
 
@@ -143,8 +130,10 @@ class Lanes:
         return False
 
     def move_due(self) -> list[Partition]:
-        """Send every record that is due, as far as there is room. Returns the lanes to resume."""
-        now_ms = self._clock.clock_ms()
+        """Send every record that is due, as far as there is room and the lease is held. Returns the lanes to resume."""
+        now_ms = self._clock.clock_ms()  # always asked, so that a step of it is seen when it happens
+        if not self.lease.held():
+            return []
         resumed = []
         for partition, lane in self._lanes.items():
             for waiting in lane.take_due(now_ms=now_ms, most=self.room()):
@@ -169,8 +158,8 @@ class Lanes:
 
     def poll_s(self) -> float:
         """How long to wait for records: until the next head is due, and no longer than a tenth of a second."""
-        if self.room() <= 0:
-            return _PRODUCER_POLL_S  # what is due has to wait for Kafka's acknowledgements
+        if self.room() <= 0 or not self.lease.held():
+            return _PRODUCER_POLL_S  # what is due has to wait for Kafka's answers
         dues = [due for lane in self._lanes.values() if (due := lane.next_due_ms()) is not None]
         if not dues:
             return _LONGEST_POLL_S
@@ -178,16 +167,24 @@ class Lanes:
 
     # Commits.
 
-    def commit_is_due(self) -> bool:
-        """Has a commit interval passed? Then the next one begins."""
+    def commits_due(self) -> dict[Partition, Commit]:
+        """What to commit now: after an interval, and when no answer is awaited.
+
+        If there is nothing new and the lease must be renewed, it is one lane's last commit.
+        """
         now_s = self._clock.monotonic_s()
-        if now_s < self._commit_at_s:
-            return False
-        self._commit_at_s = now_s + self._commit_interval_s
-        return True
+        if now_s < self._commit_at_s or self.lease.must_wait():
+            return {}
+        commits = self.commits()
+        if not commits and self.lease.must_ask():
+            self.uncommitted()
+            commits = dict(islice(self.commits().items(), 1))
+        if commits:
+            self._commit_at_s = now_s + self._commit_interval_s
+        return commits
 
     def commits(self) -> dict[Partition, Commit]:
-        """What there is to commit now."""
+        """What there is to commit, whatever the time is."""
         return self._ledgers.commits()
 
     def committed(self, commits: Mapping[Partition, Commit]) -> None:

@@ -19,6 +19,7 @@ from connectors.kafka.errors import ProducerFatal
 from connectors.kafka.producer import RecordProducer, producer_config
 from streams import topics
 from streams.commit.ledger import Commit
+from streams.commit.ledgers import Partition
 from streams.commit.lost_offsets import tell_no_offsets
 from streams.delay.group_offsets import committed_offsets, has_records
 from streams.delay.lane import Waiting
@@ -58,6 +59,7 @@ class Scheduler:
     ) -> None:
         self._tiers = tiers
         self._fatal: str | None = None
+        self._refusal: str | None = None
         self._producer = RecordProducer(
             producer_config(bootstrap_servers, client_id=topics.SCHEDULER_GROUP), on_fatal=self._fail
         )
@@ -105,18 +107,15 @@ class Scheduler:
     def _begin(self) -> None:
         self._subscribe()
         _log.info("scheduler_started", tiers=len(self._tiers.topics))
-        self._lanes.begin()
 
     def _round(self) -> None:
-        """Read, make sure that the lanes are still ours, move what is due, commit what was moved."""
+        """Read, move what is due, commit what was moved."""
         for message in self._consumer.consume(_BATCH, self._lanes.poll_s()):
             self._read(message)
-        self._check_membership()
         for partition in self._lanes.move_due():
             self._consumer.resume([TopicPartition(*partition)])
         self._producer.poll()
-        if self._lanes.commit_is_due():
-            self._commit(asynchronous=True)
+        self._commit(self._lanes.commits_due(), asynchronous=True)
 
     def _end(self) -> None:
         self._producer.flush(_FLUSH_S)
@@ -128,21 +127,6 @@ class Scheduler:
         self._consumer.subscribe(
             list(self._tiers.topics), on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
-
-    def _check_membership(self) -> None:
-        """After a standstill, ask before moving anything: the lanes may be somebody else's, who moves their records.
-
-        A commit is the question, because the broker refuses it from who is no member any more.
-        """
-        stood_still_s = self._lanes.stood_still_s()
-        if stood_still_s is None:
-            return
-        self._lanes.uncommitted()
-        if not self._commit(asynchronous=False):
-            _log.warning("lanes_left", stood_still_s=round(stood_still_s, 1))
-            self._lanes.forget()
-            self._consumer.unsubscribe()
-            self._subscribe()
 
     def _read(self, message: Message) -> None:
         error = message.error()
@@ -169,33 +153,37 @@ class Scheduler:
         else:
             _log.warning("read_failed", error=error.str())
 
-    def _commit(self, *, asynchronous: bool) -> bool:
-        """Commit what there is to commit; False if that was refused at once."""
-        commits = self._lanes.commits()
+    def _commit(self, commits: dict[Partition, Commit], *, asynchronous: bool) -> None:
+        """Each answer comes to `_on_commit`."""
         if not commits:
-            return True
+            return
         offsets = [
             TopicPartition(topic, number, commit.offset, metadata=commit.metadata)
             for (topic, number), commit in commits.items()
         ]
+        self._lanes.committed(commits)
+        self._lanes.lease.asked()
         try:
             answered = self._consumer.commit(offsets=offsets, asynchronous=asynchronous)  # type: ignore[call-overload]
         except KafkaException as exception:
-            # The lanes moved on, or the broker is away: what is not committed is moved again, and
-            # recognised as a duplicate.
-            _log.warning("commit_refused", error=exception.args[0].str())
-            return False
-        self._lanes.committed(commits)
+            self._on_commit(exception.args[0], [])
+            return
         if not asynchronous:
             self._on_commit(None, answered)
-        return True
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
-        # Some of the partitions may be refused while the rest is not.
+        """Who is no member has nothing accepted; a member may have some of the partitions refused."""
         refused = error or next((tp.error for tp in partitions if tp.error is not None), None)
-        if refused is not None:
-            _log.warning("commit_refused", error=refused.str())
-            self._lanes.uncommitted()
+        self._lanes.lease.answered(accepted=error is None and any(tp.error is None for tp in partitions))
+        if refused is None:
+            self._refusal = None
+            return
+        # The lanes moved on, or the broker is away: what is not committed is said again, or moved again by
+        # who has the lanes now.
+        self._lanes.uncommitted()
+        if refused.str() != self._refusal:
+            self._refusal = refused.str()
+            _log.warning("commit_refused", error=self._refusal)
 
     def _fail(self, error: ProducerFatal) -> None:
         self._fatal = str(error)
@@ -224,7 +212,7 @@ class Scheduler:
         self._producer.flush(_FLUSH_S)
         # The last commit may have failed, and its answer not have been heard yet.
         self._lanes.uncommitted()
-        self._commit(asynchronous=False)
+        self._commit(self._lanes.commits(), asynchronous=False)
         self._lanes.forget()
 
     def _lost(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:

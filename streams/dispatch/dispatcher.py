@@ -102,7 +102,7 @@ class Dispatcher:
         except RecordMalformed as error:
             self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
             return
-        if not ledger.recent.first_time(event.id):
+        if not ledger.recent.first_time(event.id, offset=record.offset):
             ledger.settle(record.offset)
             return
         if event.type == TEST_EVENT_TYPE:
@@ -135,7 +135,7 @@ class Dispatcher:
             delivery.deferrals,
             delivery.replay_id,
         )
-        if not ledger.recent.first_time(identity):
+        if not ledger.recent.first_time(identity, offset=record.offset):
             ledger.settle(record.offset)
             return
         flight.open_turns = 1

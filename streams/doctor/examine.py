@@ -3,7 +3,7 @@
 Place in the data's way: `outbox doctor` calls this and prints; a monitor may call it too.
 """
 
-from streams.doctor import clock, connect, endpoints, kafka, postgres, sealing
+from streams.doctor import clock, connect, endpoints, kafka, postgres, recorder, sealing
 from streams.doctor.facts import Facts, gather
 from streams.doctor.finding import Finding
 from streams.settings import Settings
@@ -20,6 +20,6 @@ def check(facts: Facts) -> tuple[Finding, ...]:
     """Run every check, in the order of the data's way."""
     return tuple(
         finding
-        for part in (postgres, connect, kafka, endpoints, sealing, clock)
+        for part in (postgres, connect, kafka, endpoints, sealing, recorder, clock)
         for finding in part.check(facts)
     )

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from connectors.kafka.admin import Cluster, KafkaAdmin
 from connectors.kafka.errors import KafkaEdgeError
+from connectors.kafka.groups import ConsumerGroups
 from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
 from connectors.kafka_connect.errors import ConnectEdgeError
@@ -24,7 +25,7 @@ from streams.settings import Settings
 from streams.setup.endpoints import stored_endpoints, untold_endpoints
 from streams.setup.facts import Wanted, wanted
 from streams.setup.topics import HEARTBEAT
-from streams.topics import ENDPOINTS
+from streams.topics import ATTEMPTS, ENDPOINTS, RECORDER_GROUP
 
 __all__ = ["ConnectFacts", "DatabaseFacts", "EndpointFacts", "Facts", "KafkaFacts", "Unreachable", "gather"]
 
@@ -55,10 +56,15 @@ class DatabaseFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaFacts:
-    """Kafka; `heartbeat_age` is None when there never was a heartbeat."""
+    """Kafka; `heartbeat_age` is None when there never was a heartbeat.
+
+    `unrecorded` is how many attempt records the recorder has yet to write, None when no recorder ever ran.
+    """
 
     cluster: Cluster
     heartbeat_age: timedelta | None
+    recorders: int = 0
+    unrecorded: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,10 +150,13 @@ def _kafka(settings: Settings) -> KafkaFacts | Unreachable:
         names = [topic.name for topic in wanted(settings).topics]
         cluster = admin.cluster(with_config_of=names)
         newest = admin.newest_timestamp(HEARTBEAT) if HEARTBEAT in cluster.topics else None
+        groups = ConsumerGroups(settings.kafka_bootstrap_servers, timeout=_ANSWER_WITHIN)
+        unrecorded = groups.behind(RECORDER_GROUP, ATTEMPTS) if ATTEMPTS in cluster.topics else None
+        recorders = len(groups.owned_partitions(RECORDER_GROUP))
     except KafkaEdgeError as error:
         return Unreachable(reason=str(error))
     age = None if newest is None else datetime.now(UTC) - newest
-    return KafkaFacts(cluster=cluster, heartbeat_age=age)
+    return KafkaFacts(cluster=cluster, heartbeat_age=age, recorders=recorders, unrecorded=unrecorded)
 
 
 def _endpoints(settings: Settings, cluster: Cluster) -> EndpointFacts | Unreachable:

@@ -5,7 +5,8 @@ never holds the payload, a secret or a URL (INV-9).
 """
 
 from dataclasses import dataclass
-from typing import Any, assert_never
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, assert_never
 from uuid import UUID
 
 import orjson
@@ -16,6 +17,9 @@ from streams.records.outcome import Cancelled, Deferred, Failed, Interrupted, Ou
 from streams.records.wire import cut
 
 __all__ = ["Attempt"]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +40,8 @@ class Attempt:
             "attempt_id": str(self.attempt_id),
             "event_id": str(delivery.event.id),
             "event_type": delivery.event.type,
+            # The same in every record of a delivery: by it the log finds the delivery's row.
+            "event_created_at_ms": (delivery.event.created_at - _EPOCH) // _MS,
             "target": str(delivery.target),
             "attempt": delivery.attempt,
             "deferrals": delivery.deferrals,

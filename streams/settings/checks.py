@@ -35,7 +35,7 @@ def contradictions(fields: Fields) -> tuple[Contradiction, ...]:
     """List what is wrong between the settings; empty when nothing is."""
     return tuple(
         contradiction
-        for check in (_tiers, _handler_backoff, _endpoint, _stopping, _topics, _retention)
+        for check in (_tiers, _handler_backoff, _endpoint, _stopping, _topics, _retention, _log_retention)
         for contradiction in check(fields)
     )
 
@@ -134,4 +134,14 @@ def _retention(fields: Fields) -> Iterator[Contradiction]:
             yield Contradiction(
                 fields=("retention_hours", age, "tiers"),
                 rule="topics must keep a record for its greatest age and one wait in the longest tier",
+            )
+
+
+def _log_retention(fields: Fields) -> Iterator[Contradiction]:
+    # A delivery that outlives its day in the log is retried unseen: its later attempts are recorded nowhere.
+    for age in ("handler_max_age_hours", "endpoint_max_age_hours"):
+        if timedelta(days=fields.log_retention_days) < timedelta(hours=getattr(fields, age)):
+            yield Contradiction(
+                fields=("log_retention_days", age),
+                rule="the delivery log must keep a delivery for its greatest age",
             )

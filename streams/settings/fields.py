@@ -61,7 +61,7 @@ class Fields(BaseSettings):
     # Where things are
     database_url: DatabaseUrl = declare(
         SecretStr(""),
-        "The application's Postgres, for setup, doctor, append and endpoints; workers need none.",
+        "The application's Postgres, for setup, doctor, recorder, append, endpoints and deliveries; workers need none.",
         "every deployment",
         DATABASE,
     )
@@ -277,6 +277,15 @@ class Fields(BaseSettings):
         "who sets terminationGracePeriodSeconds",
         gt=0,
         le=3_600,
+    )
+
+    # The delivery log
+    log_retention_days: int = declare(
+        30,
+        "How many days the delivery log in Postgres keeps a delivery, counted from its event's commit.",
+        "who sizes the database, or promises customers how far back they can look",
+        ge=1,
+        le=3_650,
     )
 
     # Logs

@@ -78,15 +78,38 @@ def run_sql(connection: psycopg.Connection[Any], code: str) -> None:
 def test_the_table_page_has_the_columns_that_there_are(outbox_database_url: str) -> None:
     """The table of columns is that of the table: names, types, in order."""
     page = (Path(__file__).parents[2] / "docs/reference/outbox-table.md").read_text(encoding="utf-8")
+    assert documented_columns(page) == columns_of(outbox_database_url, "outbox.outbox")
+
+
+def documented_columns(page: str) -> list[tuple[str, str]]:
     rows = [line.split("|")[1:3] for line in page.splitlines() if line.startswith("| `")]
-    documented = [(name.strip(" `"), data_type.strip(" `")) for name, data_type in rows]
-    with psycopg.connect(outbox_database_url) as connection:
+    return [(name.strip(" `"), data_type.strip(" `")) for name, data_type in rows]
+
+
+def columns_of(url: str, table: str) -> list[tuple[str, str]]:
+    with psycopg.connect(url) as connection:
         actual = connection.execute(
             "select attname, format_type(atttypid, atttypmod) from pg_attribute "
-            "where attrelid = 'outbox.outbox'::regclass and attnum > 0 order by attnum"
+            "where attrelid = %s::regclass and attnum > 0 order by attnum",
+            (table,),
         ).fetchall()
     short = {"timestamp with time zone": "timestamptz"}
-    assert documented == [(name, short.get(data_type, data_type)) for name, data_type in actual]
+    return [(str(name), short.get(str(data_type), str(data_type))) for name, data_type in actual]
+
+
+@pytest.mark.parametrize("table", ["deliveries", "attempts"])
+def test_the_log_page_has_the_columns_that_there_are(outbox_database_url: str, table: str) -> None:
+    """Both tables of columns are those of the tables: names, types, in order."""
+    page = (Path(__file__).parents[2] / "docs/reference/delivery-log.md").read_text(encoding="utf-8")
+    section = page.partition(f"## Columns of `outbox.{table}`")[2].partition("\n## ")[0]
+    assert documented_columns(section) == columns_of(outbox_database_url, f"outbox.{table}")
+
+
+def test_the_questions_of_the_log_page_have_answers(outbox_database_url: str) -> None:
+    """Its statements run as they stand."""
+    with psycopg.connect(outbox_database_url) as connection:
+        for example in SQL["docs/reference/delivery-log.md"]:
+            run_sql(connection, example.code)
 
 
 def test_the_dead_letters_page_prints_what_it_says(

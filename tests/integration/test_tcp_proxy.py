@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from tests.support.eventually import eventually
 from tests.support.tcp_proxy import TcpProxy
 
 LOOPBACK = "127.0.0.1"
@@ -107,6 +108,8 @@ def test_a_cut_ends_what_waits_in_a_stall(proxy: TcpProxy) -> None:
     """Nothing survives a cut because it had no upstream yet."""
     proxy.stall()
     with connect(proxy) as client:
+        # The kernel accepts before the proxy does.
+        eventually(lambda: proxy.open_connections == 1, what="the proxy to accept")
         proxy.cut()
         with pytest.raises(ConnectionResetError):
             client.recv(1)
@@ -132,10 +135,13 @@ def test_an_upstream_that_is_not_there_looks_like_a_reset() -> None:
     """The client isn't left hanging."""
     with socket.create_server((LOOPBACK, 0)) as gone:
         nowhere = gone.getsockname()
-    with TcpProxy(LOOPBACK, 0, upstream=lambda: nowhere) as proxy:
-        client = connect(proxy)
-        with client, pytest.raises(ConnectionResetError):
-            client.recv(1)
+    # The reset may be there before the client knows that it is connected.
+    with (
+        TcpProxy(LOOPBACK, 0, upstream=lambda: nowhere) as proxy,
+        pytest.raises(ConnectionResetError),
+        connect(proxy) as client,
+    ):
+        client.recv(1)
 
 
 def test_it_holds_little_of_what_nobody_takes(proxy: TcpProxy, server: socket.socket) -> None:

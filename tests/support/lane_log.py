@@ -148,7 +148,7 @@ class FakeConsumer:
         #: What the group knew as moved when the lanes were assigned.
         self.skips: set[Source] = set()
         self.paused: set[Partition] = set()
-        self.late: dict[Partition, Commit] = {}
+        self.late: list[dict[Partition, Commit]] = []
         self.answers: list[tuple[KafkaError | None, list[Any]]] = []
         self.on_commit: Callable[[KafkaError | None, list[TopicPartition]], None] = lambda _, __: None
         self.on_assign: Callable[..., None] = lambda *_: None
@@ -163,10 +163,6 @@ class FakeConsumer:
         self.on_assign, self.on_revoke = callbacks["on_assign"], callbacks["on_revoke"]
         self.on_lost = callbacks["on_lost"]
         self.wants_in = True
-
-    def unsubscribe(self) -> None:
-        self.wants_in = False
-        self.to_revoke = bool(self.owned)
 
     def consume(self, most: int, _timeout_s: float) -> list[FakeMessage]:
         self._late_commits_arrive()
@@ -214,7 +210,7 @@ class FakeConsumer:
             self._refuse(KafkaError(KafkaError.ILLEGAL_GENERATION), asynchronous=asynchronous)
             return None
         if self.fate == "late" and asynchronous:
-            self.late |= commits
+            self.late.append(commits)
             return None
         self._late_commits_arrive()
         if self.fate in {"lost", "unanswered"}:
@@ -250,9 +246,13 @@ class FakeConsumer:
         self.answers.append((error, []))
 
     def _late_commits_arrive(self) -> None:
-        if self in self.log.members:
-            self.log.committed |= self.late
-        self.late = {}
+        late, self.late = self.late, []
+        for commits in late:
+            if self in self.log.members:
+                self.log.committed |= commits
+                self.answers.append((None, [SimpleNamespace(error=None) for _ in commits]))
+            else:
+                self.answers.append((KafkaError(KafkaError.ILLEGAL_GENERATION), []))
 
     def _fetched(self, most: int) -> list[FakeMessage]:
         found: list[FakeMessage] = []

@@ -27,10 +27,20 @@ class ModelWorker:
         for target in self.bench.targets:
             target.holding = True
         self.ledgers = Ledgers()
+        self.first_place: dict[Identity, Place] = {}
+        #: The ledgers of this assignment, which stay to be looked at when they are closed.
+        self.own: dict[Partition, PartitionLedger] = {}
+        #: What it has attempted and settled, of partitions that have stayed with it since: not to be attempted again.
+        self.seen_off: dict[Identity, Partition] = {}
         self.assign([], generation=0)
 
     def assign(self, partitions: Iterable[Partition], *, generation: int) -> None:
         commits = {partition: self.log.committed.get(partition) for partition in partitions}
+        self.seen_off = {
+            identity: partition
+            for identity, partition in (self.seen_off | self.settled()).items()
+            if partition in commits
+        }
         self.positions = {partition: commit.offset if commit else 0 for partition, commit in commits.items()}
         self.ledgers.assign(
             {
@@ -42,8 +52,13 @@ class ModelWorker:
                 for partition, commit in commits.items()
             }
         )
+        self.own = {
+            partition: ledger
+            for partition in commits
+            if (ledger := self.ledgers.get(partition)) is not None  # one that holds nothing is falsy
+        }
         self.skips = self.log.skipped()
-        self.first_place: dict[Identity, Place] = {}
+        self.first_place = {}
         self.lease_held = True
         for target in self.bench.targets:
             target.begun.clear()
@@ -66,6 +81,15 @@ class ModelWorker:
         dispatcher = self.bench.dispatcher
         events = record.topic == "outbox.events"
         (dispatcher.take_event if events else dispatcher.take_redelivery)(record, ledger)
+
+    def settled(self) -> dict[Identity, Partition]:
+        """What was begun in this assignment and is settled by now, and the partition of its record."""
+        places = {identity: self.first_place[identity] for identity in self.begun()}
+        return {
+            identity: partition
+            for identity, (partition, offset) in places.items()
+            if offset not in self.own[partition]._pending
+        }
 
     def begun(self) -> list[Identity]:
         """The attempts that were begun in this assignment."""

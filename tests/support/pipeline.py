@@ -84,6 +84,12 @@ class Pipeline:
         child.wait_for("lanes_assigned")
         return child
 
+    def recorder(self, **settings: object) -> Child:
+        """Start a recorder; it has its partitions when this returns."""
+        child = self.start("recorder", **{"database_url": self.installation.database_url, **settings})
+        child.wait_for("recorder_assigned")
+        return child
+
     # What goes in
 
     def connect(self) -> psycopg.Connection[Any]:

@@ -191,11 +191,22 @@ class _Link:
             self.ended.set()
 
     async def _connect(self, upstream: Callable[[], Address]) -> None:
+        loop = asyncio.get_running_loop()
+        connection = socket.socket()
+        connection.setblocking(False)  # noqa: FBT003 - the standard library's signature
         try:
             await self._flowing.wait()
-            await asyncio.get_running_loop().create_connection(lambda: self.upstream, *upstream())
+            await loop.sock_connect(connection, upstream())
+            await loop.create_connection(lambda: self.upstream, sock=connection)
         except OSError:
+            connection.close()
             self.client.reset()
+        except asyncio.CancelledError:
+            # Upstream may have accepted it already, although nobody here has heard of that: a cut resets it as well.
+            with suppress(OSError):
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            connection.close()
+            raise
 
 
 class _Side(asyncio.Protocol):
@@ -210,13 +221,14 @@ class _Side(asyncio.Protocol):
         self.full = False
         """It holds what its other end has not taken yet."""
         self._ended = False
+        self._reset_wanted = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self.transport = transport
         transport.set_write_buffer_limits(high=0)
         self._link.arrange()
-        if self.peer.gone:
+        if self.peer.gone or self._reset_wanted:
             self.reset()
 
     def data_received(self, data: bytes) -> None:
@@ -240,7 +252,8 @@ class _Side(asyncio.Protocol):
         self._link.arrange()
 
     def reset(self) -> None:
-        """Close it so that the other end sees a reset."""
+        """Close it so that the other end sees a reset, once it is there."""
+        self._reset_wanted = True
         if self.transport is None or self.gone:
             return
         connection = self.transport.get_extra_info("socket")

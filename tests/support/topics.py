@@ -22,7 +22,16 @@ from connectors.kafka.producer import producer_config
 from connectors.kafka.record import OutgoingRecord
 from streams.records.wire import header_map
 
-__all__ = ["Committed", "Record", "TopicTail", "committed", "group_is_stable", "group_members", "produce"]
+__all__ = [
+    "Committed",
+    "Record",
+    "TopicTail",
+    "committed",
+    "group_is_stable",
+    "group_members",
+    "produce",
+    "topic_ends",
+]
 
 _ANSWER_S = 15.0
 _BATCH = 2_000
@@ -69,7 +78,10 @@ class TopicTail:
                 "fetch.wait.max.ms": 50,
             }
         )
-        self._next = {number: 0 if from_beginning else end for number, end in self._ends().items()}
+        self._next = {
+            number: 0 if from_beginning else end
+            for number, end in topic_ends(bootstrap_servers, topic).items()
+        }
         self._consumer.assign(
             [TopicPartition(topic, number, start or OFFSET_BEGINNING) for number, start in self._next.items()]
         )
@@ -111,7 +123,7 @@ class TopicTail:
 
     def to_the_end(self) -> Sequence[Record]:
         """Read all that is there now, and give all that was read so far."""
-        ends = self._ends()
+        ends = topic_ends(self._servers, self.topic)
         return self.wait_until(
             lambda _: all(self._next[number] >= end for number, end in ends.items()), what="end"
         )
@@ -126,13 +138,15 @@ class TopicTail:
                 self._records.append(record)
                 self._next[record.partition] = record.offset + 1
 
-    def _ends(self) -> dict[int, int]:
-        admin = AdminClient({"bootstrap.servers": self._servers, "log_level": 4})
-        metadata = admin.list_topics(self.topic, timeout=_ANSWER_S).topics[self.topic]
-        assert metadata.error is None, metadata.error
-        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the stub forgot it
-        wanted = {TopicPartition(self.topic, number): latest for number in metadata.partitions}
-        return {tp.partition: end.result(_ANSWER_S).offset for tp, end in admin.list_offsets(wanted).items()}
+
+def topic_ends(bootstrap_servers: str, topic: str) -> Mapping[int, int]:
+    """The offset behind the last record of each partition."""
+    admin = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 4})
+    metadata = admin.list_topics(topic, timeout=_ANSWER_S).topics[topic]
+    assert metadata.error is None, metadata.error
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # the stub forgot it
+    wanted = {TopicPartition(topic, number): latest for number in metadata.partitions}
+    return {tp.partition: end.result(_ANSWER_S).offset for tp, end in admin.list_offsets(wanted).items()}
 
 
 def committed(bootstrap_servers: str, group: str) -> Mapping[tuple[str, int], Committed]:

@@ -73,6 +73,7 @@ def test_a_failed_attempt_says_what_happened_and_what_follows() -> None:
         "attempt_id": "00000000-0000-0000-0000-000000000007",
         "event_id": "01890a5d-ac96-774b-bcce-b302099a8057",
         "event_type": "order.created",
+        "event_created_at_ms": 1_772_368_200_123,
         "target": "endpoint:ep_1",
         "attempt": 1,
         "deferrals": 0,

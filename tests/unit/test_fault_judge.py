@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
 
-from tests.faults.harness.facts import Commits, Evidence, Fault, Letter, Place, Receipt, Row, Turn, Waiting
+from tests.faults.harness.facts import (
+    Commits,
+    Evidence,
+    Fault,
+    Letter,
+    Logged,
+    Place,
+    Receipt,
+    Row,
+    Turn,
+    Waiting,
+)
 from tests.faults.harness.judge import Verdict, judge
 from tests.faults.harness.plan import ATTEMPTS, BEHAVIOURS, SCHEDULE
 from tests.support.topics import Committed
@@ -29,6 +42,7 @@ def an_attempt(
         sha256="aa",
     )
     turn = Turn(
+        attempt_id=f"{target} {at_ms}",
         event_id="e1",
         target=f"endpoint:{target}",
         attempt=number,
@@ -69,11 +83,21 @@ def crash(at_ms: float, *, committed: int, of: frozenset[tuple[str, int]] | None
     )
 
 
+def in_the_log(turns: Iterable[Turn]) -> Logged:
+    """The log as it should be, of one event: by attempt, and by target."""
+    statuses: dict[tuple[str, str], list[str]] = {}
+    for turn in turns:
+        taken = turn.outcome == "succeeded" or statuses.get(turn.delivery) == ["succeeded"]
+        statuses[turn.delivery] = ["succeeded" if taken else "retrying"]
+    return Logged(attempts=Counter(turn.attempt_id for turn in turns), statuses=statuses)
+
+
 def judged(*attempts: Attempt, **changes: object) -> Verdict:
     evidence = Evidence(
         rows=[ROW],
         receipts=[receipt for receipt, _ in attempts],
         turns=[turn for _, turn in attempts],
+        logged=in_the_log([turn for _, turn in attempts]),
         letters=[],
         waiting=[],
         places=[PLACE],
@@ -83,6 +107,8 @@ def judged(*attempts: Attempt, **changes: object) -> Verdict:
         leaks={},
         deaths=[],
     )
+    if "turns" in changes:
+        changes = {"logged": in_the_log(changes["turns"]), **changes}  # type: ignore[arg-type]  # by name
     return judge(replace(evidence, **changes), targets=TARGETS)  # type: ignore[arg-type]  # by name
 
 
@@ -223,6 +249,19 @@ def test_a_crash_excuses_one_repetition_of_what_no_commit_covered() -> None:
     assert broken(verdict) == {"repeated without a crash"}
 
 
+def test_a_crash_may_repeat_a_delivery_once_for_each_record_that_it_left_open() -> None:
+    """The event's record, which another delivery of it had held back, and the retry's: both are read again."""
+    retry = replace(PLACE, target="endpoint:flaky", partition=("outbox.redelivery", 0), appended_ms=1_990)
+    struck = crash(2_010, committed=5)
+    assert struck.repeats is not None
+    both = replace(struck, repeats=replace(struck.repeats, topics={"outbox.events", "outbox.redelivery"}))
+    third = an_attempt("flaky", 7_000, number=2, ok=True)
+    assert broken(judged(SHAKY, FAILED, TAKEN, AGAIN, third, places=[PLACE, retry], faults=[both])) == set()
+    fourth = an_attempt("flaky", 8_000, number=2, ok=True)
+    attempts = [SHAKY, FAILED, TAKEN, AGAIN, third, fourth]
+    assert "repeated without a crash" in broken(judged(*attempts, places=[PLACE, retry], faults=[both]))
+
+
 @pytest.mark.parametrize(
     "fault",
     [
@@ -253,6 +292,39 @@ def test_an_answer_that_the_worker_says_it_never_heard_needs_a_reason() -> None:
     assert broken(judged(SHAKY, misheard, TAKEN)) == {"repeated without a crash"}
     cut = replace(crash(1_000, committed=9), kind="connections dropped", repeats=None)
     assert broken(judged(SHAKY, misheard, TAKEN, faults=[cut])) == set()
+
+
+def test_a_request_that_a_hanging_receiver_held_back_is_of_the_attempt_that_was_given_up() -> None:
+    """It is answered when nobody waits any more; the retry comes by what the attempt promised. Only a fault does so."""
+    receipt, turn = FAILED
+    late = (
+        replace(receipt, began_ms=1_400, answered_ms=1_401, ok=True),
+        replace(turn, ended_ms=1_390, status=None),
+    )
+    retry = an_attempt("flaky", 1_910, number=2, ok=True)
+    frozen = replace(crash(1_000, committed=9), kind="receiver frozen", repeats=None)
+    assert broken(judged(SHAKY, late, retry, faults=[frozen])) == set()
+    assert broken(judged(SHAKY, late, retry)) == {
+        "answers without a record",
+        "early",
+        "repeated without a crash",
+    }
+    too_soon = an_attempt("flaky", 1_810, number=2, ok=True)
+    assert broken(judged(SHAKY, late, too_soon, faults=[frozen])) == {"early"}
+
+
+def test_the_delivery_log_has_every_attempt_once_and_each_delivery_as_it_stands() -> None:
+    """What the recorder wrote is held against what the workers said."""
+    right = in_the_log([SHAKY[1], FAILED[1], TAKEN[1]])
+    ids = [SHAKY[1].attempt_id, FAILED[1].attempt_id, TAKEN[1].attempt_id]
+    for attempts in (Counter(ids[:2]), Counter([*ids, ids[0]]), Counter([*ids, "another"])):
+        verdict = judged(SHAKY, FAILED, TAKEN, logged=replace(right, attempts=attempts))
+        assert broken(verdict) == {"attempts not in the log, or too many"}
+    for found in ([], ["retrying"], ["succeeded", "succeeded"], ["failed"]):
+        verdict = judged(
+            SHAKY, FAILED, TAKEN, logged=replace(right, statuses={**right.statuses, TAKEN[1].delivery: found})
+        )
+        assert broken(verdict) == {"deliveries wrong in the log"}
 
 
 def test_recovery_lasts_until_the_last_late_thing_has_come() -> None:

@@ -72,13 +72,43 @@ def test_a_new_assignment_closes_what_was_before() -> None:
     assert ledgers.commits() == {}
 
 
+def test_a_partition_that_stays_keeps_its_memory_of_what_was_settled() -> None:
+    """INV-8: what was left to the next owner is attempted by it, even if that is the same worker."""
+    ledgers = assigned(FIRST)
+    before = ledgers.get(FIRST)
+    assert before is not None
+    for offset, key in [(5, "settled"), (6, "left")]:
+        before.receive(offset)
+        assert before.recent.first_time(key, offset=offset)
+    before.settle(5)
+    ledgers.revoke()
+    ledgers.assign({FIRST: PartitionLedger(committed=5)})
+    after = ledgers.get(FIRST)
+    assert after is not None
+    assert not after.recent.first_time("settled", offset=5)
+    assert after.recent.first_time("left", offset=6)
+
+
+def test_a_partition_that_was_away_has_no_memory() -> None:
+    """Bounded memory: that of the partitions assigned now."""
+    ledgers = assigned(FIRST)
+    before = ledgers.get(FIRST)
+    assert before is not None
+    before.recent.first_time("settled", offset=5)
+    ledgers.assign({SECOND: PartitionLedger(committed=0)})
+    ledgers.assign({FIRST: PartitionLedger(committed=5)})
+    after = ledgers.get(FIRST)
+    assert after is not None
+    assert after.recent.first_time("settled", offset=5)
+
+
 @given(keys=st.lists(st.integers(0, 20), max_size=100), size=st.integers(1, 10))
 def test_recent_keys_are_known_and_old_ones_forgotten(keys: list[int], size: int) -> None:
     """Against a list: a key is new unless it is among the last `size` new ones."""
     recent = Recent(size=size)
     naive: list[int] = []
-    for key in keys:
+    for offset, key in enumerate(keys):
         new = key not in naive[-size:]
-        assert recent.first_time(key) == new
+        assert recent.first_time(key, offset=offset) == new
         if new:
             naive.append(key)

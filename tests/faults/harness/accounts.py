@@ -105,7 +105,7 @@ def repeated_letters(case: Case) -> list[str]:
         f"{named(delivery)}: {len(letters)}"
         for delivery, letters in case.letters.items()
         if delivery[0] in case.rows
-        and len(letters) > 1 + case.crashes_of(delivery) + case.rows_repeated(delivery)
+        and len(letters) > 1 + case.reopened(delivery) + case.rows_repeated(delivery)
     ]
 
 

@@ -11,10 +11,10 @@ from tests.faults.harness.plan import ATTEMPTS, SCHEDULE
 
 __all__ = ["ATTEMPT_RULES", "repetitions"]
 
-#: How many attempts a crash may hurry: those that it adds, and those that they meet, by each measure.
-_HURRIED_BY_A_CRASH = 10
-#: How many attempts a crash may add: the one that it cut off, and one for each change of hands before branches meet.
-_ATTEMPTS_A_CRASH = 4
+#: How many attempts a crash may add: the one that it cut off, and one of the second branch before it meets the first.
+_ATTEMPTS_A_CRASH = 2
+#: How many attempts a crash may hurry: those that it adds, and those that follow them, by each of two measures.
+_HURRIED_BY_A_CRASH = 4 * _ATTEMPTS_A_CRASH
 #: A settled delivery is in a commit after the interval of 250 ms, and the time that one commit takes.
 _COMMIT_SLACK_MS = 1_500.0
 #: An answer that comes later than this after its request may find nobody: the workers wait for 3 s.
@@ -29,7 +29,7 @@ def early(case: Case) -> list[str]:
     found = []
     for delivery in case.receipts:
         hurried = _too_soon(case, delivery) + _before_the_promise(case, delivery)
-        excused = sum(_HURRIED_BY_A_CRASH for _ in range(case.crashes_of(delivery)))
+        excused = sum(_HURRIED_BY_A_CRASH for _ in range(case.reopened(delivery)))
         unexcused = [at_ms for at_ms in hurried if not case.excuses(delivery, at_ms)]
         if unexcused or len(hurried) > excused:
             found.append(named(delivery))
@@ -40,12 +40,14 @@ def _too_soon(case: Case, delivery: Delivery) -> list[float]:
     """Attempts that came sooner after the one before than half of the schedule's wait."""
     behaviour = case.behaviour(delivery)
     found = []
-    more = _ATTEMPTS_A_CRASH * case.crashes_of(delivery)
+    more = _ATTEMPTS_A_CRASH * case.reopened(delivery)
     for index, (before, after) in enumerate(pairwise(case.receipts[delivery])):
         # What a crash adds moves the schedule's places.
         place = min(max(index - more, 0), len(_GAPS_MS) - 1)
         gap_ms = max(behaviour.gap_ms if behaviour else 0.0, _GAPS_MS[place])
         ended_ms = before.began_ms if before.answered_ms is None else before.answered_ms
+        if case.held_back(before) is not None:
+            continue  # what follows is judged by what that attempt promised
         if not before.ok and after.began_ms < ended_ms + gap_ms - CLOCK_SLACK_MS:
             found += [] if _one_attempt(case, before, after) else [after.began_ms]
     return found
@@ -79,14 +81,24 @@ def _crash_later(case: Case, receipt: Receipt) -> bool:
 def _before_the_promise(case: Case, delivery: Delivery) -> list[float]:
     found = []
     for turn in case.turns[delivery]:
-        following = [
-            r.began_ms for r in case.receipts[delivery] if r.began_ms > turn.ended_ms + CLOCK_SLACK_MS
-        ]
-        if turn.next_ms is not None and following and following[0] < turn.next_ms - CLOCK_SLACK_MS:
-            first = next(r for r in case.receipts[delivery] if r.began_ms == following[0])
-            late_request = first.answered_ms is None and case.turn_of(first) is None
-            found += [] if late_request else following[:1]
+        following = next(
+            (
+                receipt.began_ms
+                for receipt in case.receipts[delivery]
+                if receipt.began_ms > turn.ended_ms + CLOCK_SLACK_MS and not _came_late(case, receipt)
+            ),
+            None,
+        )
+        if turn.next_ms is not None and following and following < turn.next_ms - CLOCK_SLACK_MS:
+            found.append(following)
     return found
+
+
+def _came_late(case: Case, receipt: Receipt) -> bool:
+    """Is it a request of an attempt that had ended?"""
+    return case.held_back(receipt) is not None or (
+        receipt.answered_ms is None and case.turn_of(receipt) is None
+    )
 
 
 def too_many(case: Case) -> list[str]:
@@ -96,7 +108,7 @@ def too_many(case: Case) -> list[str]:
         behaviour, receipts = case.behaviour(delivery), case.receipts[delivery]
         if behaviour is None or behaviour.ends != "dead":
             continue
-        again = case.crashes_of(delivery) + case.rows_repeated(delivery)
+        again = case.reopened(delivery) + case.rows_repeated(delivery)
         unanswered = sum(1 for t in case.turns[delivery] if t.status is None and behaviour.attempts == 1)
         allowed = max(behaviour.attempts, unanswered + 1) + _ATTEMPTS_A_CRASH * again
         letters_ms = [letter.appended_ms for letter in case.letters[delivery]]
@@ -122,7 +134,7 @@ def too_few(case: Case) -> list[str]:
         numbers = {turn.attempt for turn in case.turns[delivery]}
         missing = set(range(1, behaviour.attempts + 1)) - numbers
         answered = sum(1 for turn in case.turns[delivery] if turn.status is not None)
-        if len(missing) > case.crashes_of(delivery) or answered > len(case.receipts[delivery]):
+        if len(missing) > case.reopened(delivery) or answered > len(case.receipts[delivery]):
             found.append(named(delivery))
     return found
 
@@ -136,15 +148,8 @@ def unrecorded(case: Case) -> list[str]:
         and receipt.event_id in case.rows
         and case.turn_of(receipt) is None
         and not _crash_later(case, receipt)
-        and not _was_late(case, receipt)
+        and case.held_back(receipt) is None
     ]
-
-
-def _was_late(case: Case, receipt: Receipt) -> bool:
-    """The request reached its target after its attempt had ended, in or after a fault of the way there."""
-    return any(turn.outcome in {"failed", "interrupted"} for turn in case.turns[receipt.delivery]) and any(
-        fault.overlaps(receipt.began_ms - _SLOW_ANSWER_MS, receipt.began_ms) for fault in case.evidence.faults
-    )
 
 
 def repetitions(case: Case) -> list[Repetition]:
@@ -157,7 +162,8 @@ def repetitions(case: Case) -> list[Repetition]:
         for first, again in pairwise(taken):
             if _answer_was_lost(case, first):
                 continue
-            excuse = next((f for f in case.excuses(delivery, again.began_ms) if f not in used), None)
+            excuses = case.excuses(delivery, again.began_ms)
+            excuse = next((f for f in excuses if used.count(f) < case.open_records(delivery, f)), None)
             if excuse is None and rows:
                 rows -= 1
                 continue
@@ -168,6 +174,8 @@ def repetitions(case: Case) -> list[Repetition]:
 
 def _answer_was_lost(case: Case, receipt: Receipt) -> bool:
     """The target took it, the worker says that it never heard, and there is a reason for that in sight."""
+    if case.held_back(receipt) is not None:
+        return True
     turn = case.turn_of(receipt)
     if turn is None or turn.outcome not in {"failed", "interrupted"}:
         return False

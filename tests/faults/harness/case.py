@@ -1,8 +1,9 @@
 """The evidence of a run, indexed for the rules that judge it, and what a crash excuses. Pure.
 
 A crash excuses a repetition if, when it struck, the delivery had begun and the record it came from was in no commit: it
-was in flight, or settled since the last commit. The excuse is for one repetition, of a record of a partition that the
-crash hit, and ends when all is as before.
+was in flight, or settled since the last commit. The excuse is for one repetition for each such record (the event's,
+which another of its deliveries may have held back, and the retry's), of a partition that the crash hit, and ends when
+all is as before.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ __all__ = ["CLOCK_SLACK_MS", "Case", "named"]
 
 #: Between what a target and a worker write down of the same moment. Both clocks are this machine's.
 CLOCK_SLACK_MS = 5.0
-#: A repeated attempt that fails is parked as well: a second branch, that may come when all is as before, for some waits
-#: of the longest tier, until it meets the first.
-_FORK_MS = 20_000.0
-#: How long after its broker is back a member may not know yet that it is none.
-_UNTIL_CALM_MS = 30_000.0
+#: A repeated attempt that fails is parked as well: a second branch, that may come when all is as before, after one wait
+#: of the longest tier of the load. Then it meets the first.
+_FORK_MS = 6_000.0
+#: How long a receiver that hangs, or a way there, may hold back a request that its worker has given up.
+_HELD_BACK_MS = 15_000.0
 
 
 class Case:
@@ -68,38 +69,51 @@ class Case:
                 return turn
         return None
 
+    def held_back(self, receipt: Receipt) -> Turn | None:
+        """The recorded turn that a request is of, if its target saw it only when the worker had given it up.
+
+        Only a fault holds a request back for so long.
+        """
+        before = [turn for turn in self.turns[receipt.delivery] if turn.started_ms <= receipt.began_ms]
+        turn = before[-1] if before else None
+        if turn is None or turn.status is not None or turn.outcome not in {"failed", "interrupted"}:
+            return None
+        waited = turn.ended_ms < receipt.began_ms < turn.ended_ms + _HELD_BACK_MS
+        faulty = any(fault.overlaps(turn.started_ms, receipt.began_ms) for fault in self.evidence.faults)
+        return turn if waited and faulty else None
+
     def excuses(self, delivery: Delivery, at_ms: float) -> list[Fault]:
         """The crashes that excuse a repetition of this delivery at this time."""
         return [
             fault
             for fault in self.crashes
-            if fault.struck_ms[0] <= at_ms <= max(fault.calm_ms, fault.ended_ms) + _branch_ms(fault)
+            if fault.struck_ms[0] <= at_ms <= max(fault.calm_ms, fault.ended_ms) + _FORK_MS
             and self.left_open(delivery, fault)
         ]
 
-    def crashes_of(self, delivery: Delivery) -> int:
-        """How many crashes left it open."""
-        return sum(1 for fault in self.crashes if self.left_open(delivery, fault))
+    def reopened(self, delivery: Delivery) -> int:
+        """How many of its records crashes left open."""
+        return sum(self.open_records(delivery, fault) for fault in self.crashes)
 
     def left_open(self, delivery: Delivery, fault: Fault) -> bool:
         """Had it begun, and was a record that it comes from in no commit, when the fault struck?"""
+        return self.open_records(delivery, fault) > 0
+
+    def open_records(self, delivery: Delivery, fault: Fault) -> int:
+        """Of how many records would the next owner begin it again?"""
         event_id, target = delivery
         repeats, struck_ms = fault.repeats, fault.struck_ms[1]
-        if fault.until_calm:
-            struck_ms = max(struck_ms, min(fault.calm_ms, fault.healed_ms + _UNTIL_CALM_MS))
         begun_ms = [
             *(receipt.began_ms for receipt in self.receipts[delivery][:1]),
             *(turn.started_ms for turn in self.turns[delivery][:1]),
             # An event that nobody wants is tried by nobody: its dead letter is all that there is of it.
             *(letter.appended_ms for letter in self.letters[delivery]),
         ]
-        return (
-            repeats is not None
-            and min(begun_ms, default=struck_ms + 1) <= struck_ms
-            and any(
-                place.target in {None, target} and place.in_hand(struck_ms) and repeats.leave_open(place)
-                for place in self.places[event_id]
-            )
+        if repeats is None or min(begun_ms, default=struck_ms + 1) > struck_ms:
+            return 0
+        return sum(
+            place.target in {None, target} and place.in_hand(struck_ms) and repeats.leave_open(place)
+            for place in self.places[event_id]
         )
 
     def rows_repeated(self, delivery: Delivery) -> int:
@@ -115,10 +129,6 @@ class Case:
                 for f in self.evidence.faults
             )
         )
-
-
-def _branch_ms(fault: Fault) -> float:
-    return _UNTIL_CALM_MS if fault.until_calm else _FORK_MS
 
 
 def named(delivery: Delivery) -> str:

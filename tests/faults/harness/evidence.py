@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 import orjson
 import psycopg
 
 from streams import topics
-from tests.faults.harness.facts import Evidence, Fault, Letter, Place, Row, Turn, Waiting
+from tests.faults.harness.facts import Delivery, Evidence, Fault, Letter, Logged, Place, Row, Turn, Waiting
 from tests.faults.harness.journal import JournalReader
 from tests.faults.harness.plan import prefix_of
 from tests.faults.harness.site import Site
@@ -21,6 +22,11 @@ _ROWS = """
     select id::text, type, encode(sha256(convert_to(payload, 'UTF8')), 'hex'), extract(epoch from created_at) * 1000
     from outbox.outbox where channel = 'events' and type like %s
 """
+_LOGGED_ATTEMPTS = """
+    select a.id::text from outbox.attempts a
+    join outbox.deliveries d on d.created_at = a.created_at and d.id = a.delivery_id where d.event_type like %s
+"""
+_LOGGED_DELIVERIES = "select event_id::text, target, status from outbox.deliveries where event_type like %s"
 _MARKS = (PAYLOAD_MARK, URL_MARK, SECRET_MARK)
 
 
@@ -43,6 +49,7 @@ def gather(site: Site, faults: Sequence[Fault], *, flowed_ms: float, ended_ms: f
         rows=rows,
         receipts=receipts,
         turns=[turn for record in _records(site, topics.ATTEMPTS) if (turn := _turn(record)).event_id in ids],
+        logged=_logged(site),
         letters=[
             Letter(
                 event_id=record.event_id,
@@ -69,6 +76,16 @@ def _rows(site: Site) -> list[Row]:
         Row(event_id=event_id, type=event_type, sha256=sha256, created_ms=float(created_ms))
         for event_id, event_type, sha256, created_ms in found
     ]
+
+
+def _logged(site: Site) -> Logged:
+    of_run = [f"{prefix_of(site.run)}.%"]
+    statuses: dict[Delivery, list[str]] = defaultdict(list)
+    with psycopg.connect(site.ground.stack.postgres.url) as connection:
+        attempts = Counter(found for (found,) in connection.execute(_LOGGED_ATTEMPTS, of_run))
+        for event_id, target, status in connection.execute(_LOGGED_DELIVERIES, of_run):
+            statuses[event_id, target].append(status)
+    return Logged(attempts=attempts, statuses=statuses)
 
 
 def _records(site: Site, topic: str) -> Sequence[Record]:
@@ -124,6 +141,7 @@ def _waiting(site: Site) -> Iterator[Waiting]:
 def _turn(record: Record) -> Turn:
     told = orjson.loads(record.value or b"{}")
     return Turn(
+        attempt_id=told["attempt_id"],
         event_id=told["event_id"],
         target=told["target"],
         attempt=told["attempt"],
@@ -134,6 +152,7 @@ def _turn(record: Record) -> Turn:
         next_ms=told.get("next_attempt_at_ms"),
         recorded_ms=record.appended_at_ms,
         status=told.get("status"),
+        buried=told["next"] == "dead-letter",
     )
 
 

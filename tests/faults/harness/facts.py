@@ -17,6 +17,7 @@ __all__ = [
     "Evidence",
     "Fault",
     "Letter",
+    "Logged",
     "Partition",
     "Place",
     "Receipt",
@@ -66,6 +67,7 @@ class Receipt:
 class Turn:
     """A record of `outbox.attempts`: what the product itself says of a turn."""
 
+    attempt_id: str
     event_id: str
     target: str
     attempt: int
@@ -76,10 +78,19 @@ class Turn:
     next_ms: float | None
     recorded_ms: float
     status: int | None = None
+    buried: bool = False
 
     @property
     def delivery(self) -> Delivery:
         return self.event_id, self.target
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Logged:
+    """What the recorder has written in Postgres: the attempts of each id, and the status of each delivery."""
+
+    attempts: Mapping[str, int]
+    statuses: Mapping[Delivery, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +167,6 @@ class Fault:
         repeats: what was committed when it struck; None for what must repeat nothing.
         struck_ms: from when to when the crash happened. What had begun before its end and is left open by `repeats` may
             come again after its begin.
-        until_calm: nothing could be committed before all was as before, so what began until then may come again.
         lasting: the system is there all the while, so how late something came counts, not when the fault was over.
         repeats_rows: the connector may read rows again that it had sent.
         poisoned: dead letters without a committed row that it brought about.
@@ -172,7 +182,6 @@ class Fault:
     calm_ms: float = 0.0
     repeats: Commits | None = None
     struck_ms: tuple[float, float] = (0.0, 0.0)
-    until_calm: bool = False
     lasting: bool = False
     repeats_rows: bool = False
     poisoned: int = 0
@@ -201,6 +210,7 @@ class Evidence:
     rows: Sequence[Row]
     receipts: Sequence[Receipt]
     turns: Sequence[Turn]
+    logged: Logged
     letters: Sequence[Letter]
     waiting: Sequence[Waiting]
     places: Sequence[Place]

@@ -1,6 +1,7 @@
 """The verdict on a run: evidence in, lines out. Pure.
 
-`case` indexes the evidence and says what a crash excuses; `accounts`, `attempts` and `recovery` are the rules. Every
+`case` indexes the evidence and says what a crash excuses; `accounts`, `attempts`, `delivery_log` and `recovery` are the
+rules. Every
 rule must find nothing.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from tests.faults.harness.accounts import ACCOUNTS
 from tests.faults.harness.attempts import ATTEMPT_RULES, repetitions
 from tests.faults.harness.case import Case
+from tests.faults.harness.delivery_log import LOG_RULES
 from tests.faults.harness.facts import Evidence, Fault
 from tests.faults.harness.plan import Behaviour
 from tests.faults.harness.recovery import late_in_the_calm, recoveries
@@ -73,7 +75,7 @@ def judge(evidence: Evidence, *, targets: Mapping[str, Behaviour]) -> Verdict:
         targets: the name of each target as on the wire, and how it behaves.
     """
     case = Case(evidence, targets)
-    lines = [_line(rule, find(case)) for rule, find in {**ACCOUNTS, **ATTEMPT_RULES}.items()]
+    lines = [_line(rule, find(case)) for rule, find in {**ACCOUNTS, **ATTEMPT_RULES, **LOG_RULES}.items()]
     faults = _fault_lines(case)
     slow = [f"{line.fault.kind}: {line.recovery_s:.1f} s" for line in faults if not line.in_time]
     lines.append(_line("recovered too late", slow))

@@ -18,6 +18,7 @@ from streams.commit.ledger import PartitionLedger
 from streams.delay.lane import Lane
 from streams.delay.scheduler import Scheduler
 from streams.dispatch.dispatcher import Dispatcher
+from streams.recorder.recorder import Recorder
 from tests.faults.harness.kinds.kind import Kind
 from tests.faults.harness.kinds.nothing import Nothing
 from tests.faults.harness.kinds.ours import Frozen, Killed, Scaled, Terminated
@@ -122,6 +123,17 @@ def _sign_other_bytes(_: Path) -> None:
     _patch(wire, "sign", signing)
 
 
+def _log_early(_: Path) -> None:
+    """An attempt counts as in the delivery log when it is read."""
+
+    def read(self: Recorder, message: Any) -> None:
+        right(self, message)
+        self._commit(self._batch)
+
+    right = Recorder._read
+    _patch(Recorder, "_read", read)
+
+
 def _zombies(_: Path) -> None:
     """A worker that wakes up late goes on with what it had fetched (INV-8)."""
     _patch(Lease, "held", lambda _: True)
@@ -145,6 +157,11 @@ MUTANTS: Final[dict[str, Mutant]] = {
     "fire-early": Mutant(breaks=_fire_early, shown_by=(Nothing(6),), turns_red="early"),
     "forget-a-lane": Mutant(
         breaks=_forget_a_lane, shown_by=(Terminated("scheduler"),), turns_red="stuck in a topic"
+    ),
+    "log-early": Mutant(
+        breaks=_log_early,
+        shown_by=(Killed("recorder"), Killed("recorder")),
+        turns_red="attempts not in the log, or too many",
     ),
     "sign-other-bytes": Mutant(
         breaks=_sign_other_bytes, shown_by=(Nothing(3),), turns_red="wrong signatures"

@@ -72,6 +72,10 @@ def run_faults(  # noqa: PLR0913 - what a run is
         time.sleep(settle_s)  # what was meant to fail uses up its attempts
         after = _samples(site.fleet)
         ended_ms = now_ms()
+        for name in [*site.fleet.names("worker"), *site.fleet.names("scheduler")]:
+            site.fleet.retire(name)
+        if not site.pulse.wait(lambda: site.unlogged() == 0, limit_s=patience_s):
+            tell(f"{site.unlogged()} attempts did not come into the log within {patience_s:g} s")
         site.fleet.stop()
         evidence = gather(site, faults, flowed_ms=flowed_ms, ended_ms=ended_ms)
         # For whoever asks why: the run can be judged again without being run again.

@@ -1,4 +1,4 @@
-"""The site of one run: its endpoints, its receiver, its workers and scheduler, and its load."""
+"""The site of one run: its endpoints, its receiver, its workers, scheduler and recorder, and its load."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.faults.harness.processes import Fleet, Member
 from tests.faults.harness.pulse import Pulse
 from tests.support.marks import URL_MARK, marked_secret
 from tests.support.stepped_clock import ClockStep
-from tests.support.topics import TopicTail, committed, group_is_stable
+from tests.support.topics import TopicTail, committed, group_is_stable, topic_ends
 
 __all__ = ["Site", "open_site"]
 
@@ -91,6 +91,13 @@ class Site:
                 named = (text.rpartition("/") for text in orjson.loads(line)["partitions"].split())
                 assigned = frozenset((topic, int(number)) for topic, _, number in named)
         return assigned
+
+    def unlogged(self) -> int:
+        """How many attempt records the recorder has not passed with a commit."""
+        passed = committed(self.kafka, topics.RECORDER_GROUP)
+        ends = topic_ends(self.kafka, topics.ATTEMPTS)
+        found = {number: passed.get((topics.ATTEMPTS, number)) for number in ends}
+        return sum(end - (commit.offset if (commit := found[number]) else 0) for number, end in ends.items())
 
     def has_workers(self, number: int) -> bool:
         """Has the group this many members, each of them with its partitions?"""
@@ -207,6 +214,16 @@ def _members(site: Site, *, altered: list[str], port: int, far: bool) -> Iterato
             log=site.logs / "worker-far.log",
             inside=ground.inside,
         )
+    yield Member(
+        name="recorder",
+        arguments=[*altered, str(ClockStep(site.logs / "clock-true").path), "recorder"],
+        environment={
+            "OUTBOX_KAFKA_BOOTSTRAP_SERVERS": site.kafka,
+            "OUTBOX_DATABASE_URL": ground.stack.postgres.url,
+            "FAULTS_FOLDER": str(site.logs),
+        },
+        log=site.logs / "recorder.log",
+    )
     yield Member(
         name="scheduler",
         arguments=[*altered, str(site.clock.path), "scheduler"],

@@ -1,4 +1,4 @@
-"""The stack with worker and scheduler in the background, for all tests here that need it; each leaves it up."""
+"""The stack with worker, scheduler and recorder in the background, for all tests here; each leaves it up."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""`make up` and `make down`: the stack with worker and scheduler in the background, whatever happens to them."""
+"""`make up` and `make down`: the stack with worker, scheduler and recorder in the background, come what may."""
 
 import json
 import urllib.request
@@ -10,10 +10,10 @@ from tests.support.dev_command import DevCommand
 
 
 def test_all_of_it_runs(dev: DevCommand) -> None:
-    """Stack, worker, scheduler and API run on after the command has ended, and status says where they are."""
+    """The stack and all of our processes run on after the command has ended, and status says where they are."""
     assert dev("status").returncode == 0
     pids = dev.pids()
-    assert set(pids) == {"postgres", "kafka", "connect", "worker", "scheduler", "api"}
+    assert set(pids) == {"postgres", "kafka", "connect", "worker", "scheduler", "recorder", "api"}
     assert all(psutil.pid_exists(pid) for pid in pids.values())
 
 
@@ -31,7 +31,7 @@ def test_a_second_up_says_what_runs_and_changes_nothing(dev: DevCommand) -> None
     before = dev.pids()
     again = dev("up", "--all")
     assert again.returncode == 0
-    for said in ("already up", "nothing to change", "worker: already running", "scheduler: already running"):
+    for said in ("already up", "nothing to change", "worker: already running", "recorder: already running"):
         assert said in again.stdout
     assert "changed handlers or settings take effect after make down" in again.stdout
     assert dev.pids() == before

@@ -56,7 +56,16 @@ def test_migrating_twice_does_it_once(url: str) -> None:
 def test_everything_of_it_is_in_the_schema_outbox(url: str) -> None:
     """The migration library's tables too: a business' own schema gets nothing."""
     migrate(url)
-    assert tables(url) == {"outbox", "endpoints", "audit", "_yoyo_migration", "_yoyo_log", "_yoyo_version"}
+    assert tables(url) == {
+        "outbox",
+        "endpoints",
+        "audit",
+        "deliveries",
+        "attempts",
+        "_yoyo_migration",
+        "_yoyo_log",
+        "_yoyo_version",
+    }
     assert all_rows(url, "select tablename from pg_tables where schemaname = 'public'") == []
 
 

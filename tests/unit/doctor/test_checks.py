@@ -31,7 +31,7 @@ MIB = 1024**2
 DATABASE = DatabaseFacts(
     pending=(), replication=REPLICATION, clock_ahead=timedelta(0), round_trip=timedelta(milliseconds=20)
 )
-KAFKA = KafkaFacts(cluster=CLUSTER, heartbeat_age=timedelta(seconds=4))
+KAFKA = KafkaFacts(cluster=CLUSTER, heartbeat_age=timedelta(seconds=4), recorders=1, unrecorded=40)
 ENDPOINTS = EndpointFacts(stored=frozenset({"ep_1", "ep_2"}), untold=frozenset())
 CONNECT = ConnectFacts(plugins=frozenset(), config=WANTS.connector, status=RUNNING, stored_lsn=950)
 WELL = Facts(
@@ -123,7 +123,7 @@ def test_where_all_is_well_every_finding_is_ok() -> None:
         *("migrations", "wal-level", "publication", "slot", "slot-wal"),
         *("connector", "connector-config", "heartbeat", "position"),
         *("topics", "partitions", "retry-topics", "retention", "topic-config", "replication", "brokers"),
-        *("endpoints", "sealing", "clock"),
+        *("endpoints", "sealing", "recorder", "clock"),
     }
 
 
@@ -230,6 +230,12 @@ WARNINGS: list[tuple[str, Facts, str]] = [
     ("replication", copies(3, in_sync=1), "min.insync.replicas is 1"),
     ("replication", copies(3, in_sync=3), "min.insync.replicas is 3 of 3"),
     ("brokers", kafka(replace(CLUSTER, broker_config={"auto.create.topics.enable": "true"})), "is true"),
+    (
+        "recorder",
+        replace(WELL, kafka=replace(KAFKA, recorders=0, unrecorded=1)),
+        "no recorder runs; 1 attempt not",
+    ),
+    ("recorder", replace(WELL, kafka=replace(KAFKA, unrecorded=200_000)), "200000 attempts behind"),
     ("clock", clock(2), "2.000 s ahead of ours"),
 ]
 
@@ -276,6 +282,13 @@ def test_one_broker_is_for_development() -> None:
     cluster = Cluster(broker_ids=(1,), topics=topics, broker_config={})
     facts = replace(kafka(cluster), settings=settings, wants=wanted(settings))
     assert bad(facts) == []
+
+
+def test_a_deployment_without_a_recorder_is_well() -> None:
+    """The delivery log is not needed to deliver: who never started a recorder is told so, and not warned."""
+    facts = replace(WELL, kafka=replace(KAFKA, recorders=0, unrecorded=None))
+    assert bad(facts) == []
+    assert any("no delivery log" in finding.what for finding in check(facts))
 
 
 def test_a_slow_answer_is_no_wrong_clock() -> None:

@@ -8,6 +8,7 @@ import pytest
 from streams.commit.ledger import PartitionLedger
 from streams.delay import lanes as lanes_module
 from streams.delay.lane import Lane, Waiting
+from streams.delay.lane_lease import LaneLease
 from streams.delay.lanes import Lanes
 from streams.delay.scheduler import Scheduler
 
@@ -107,7 +108,18 @@ def send_without_bound(patch: pytest.MonkeyPatch) -> None:
 
 def wake_up_and_go_on(patch: pytest.MonkeyPatch) -> None:
     """A scheduler that was frozen doesn't ask whether its lanes are still its own."""
-    patch.setattr(Lanes, "stood_still_s", lambda _: None)
+    patch.setattr(LaneLease, "held", lambda _: True)
+
+
+def count_a_question_as_its_answer(patch: pytest.MonkeyPatch) -> None:
+    """A scheduler that is cut off goes on as long as it asks."""
+    right = LaneLease.asked
+
+    def asked(self: LaneLease) -> None:
+        right(self)
+        self._lease.renew(asked_at_s=self._monotonic_s())
+
+    patch.setattr(LaneLease, "asked", asked)
 
 
 def believe_every_commit(patch: pytest.MonkeyPatch) -> None:
@@ -140,6 +152,7 @@ SCHEDULER_MUTATIONS = [
     never_resume,
     send_without_bound,
     wake_up_and_go_on,
+    count_a_question_as_its_answer,
     believe_every_commit,
     drop_on_the_way_in,
 ]

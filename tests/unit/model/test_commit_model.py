@@ -251,12 +251,17 @@ class CommitMachine(RuleBasedStateMachine):
     def no_attempt_is_repeated_without_a_reason(self) -> None:
         """INV-8: not of what was committed, nor of what a drained worker attempted, nor twice by one owner.
 
+        Nor by an owner whose partition stayed with it over rebalances, if it had settled it.
+
         What may be attempted again (ADR 0001): the repetition of an event that its owner sees for the first time.
         """
         for worker in self.workers:
             begun, begun_at = worker.begun(), worker.begun_at()
             assert len(set(begun)) == len(begun), "attempted twice in one assignment"
             assert not begun_at & self.seen_through, "attempted again after a drain"
+            assert not worker.seen_off.keys() & set(begun), (
+                "attempted again although it had settled it itself"
+            )
             assert not {place for place, _ in begun_at} & worker.skips, (
                 "attempted although committed as settled"
             )

@@ -35,6 +35,7 @@ _FATES = st.sampled_from(["arrives", "arrives", "late", "lost", "unanswered", "i
 _LAST_FATES = st.sampled_from(["arrives", "arrives", "arrives", "lost", "unanswered", "in part"])
 #: So many rounds without progress are a standstill.
 PATIENCE = 5
+CUT_OFF_ROUNDS = 12
 
 
 class Member:
@@ -247,6 +248,19 @@ class SchedulerMachine(RuleBasedStateMachine):
             self.log.members.remove(member.consumer)
         if not self.members:
             self.start()
+
+    @rule(which=st.integers(0, 2), takes=st.integers(0, BATCH), fate=st.sampled_from(["lost", "late"]))
+    def cut_off(self, which: int, takes: int, fate: str) -> None:
+        """For a session the group hears nothing of one that is at work; then it is a member no more, and can't know."""
+        [member] = self.pick(self.members, which)
+        for _ in range(CUT_OFF_ROUNDS):
+            self.clock.pass_s(SESSION_S / CUT_OFF_ROUNDS)
+            member.round(takes=takes, fate="lost", hears=False)
+        if member.consumer in self.log.members:
+            self.log.members.remove(member.consumer)
+        for _ in range(3):
+            member.round(takes=takes, fate=fate, hears=False)
+            self.clock.pass_s(0.3)
 
     @precondition(lambda self: self.frozen)
     @rule(takes=st.integers(0, BATCH), hears=st.booleans())

@@ -86,7 +86,17 @@ def give_partitions_away_undrained(patch: pytest.MonkeyPatch) -> None:
 
 def forget_what_was_taken(patch: pytest.MonkeyPatch) -> None:
     """A repetition is not recognised."""
-    patch.setattr(Recent, "first_time", lambda *_: True)
+    patch.setattr(Recent, "first_time", lambda *_, **__: True)
+
+
+def forget_at_each_rebalance(patch: pytest.MonkeyPatch) -> None:
+    """What was taken is not remembered of a partition that stays."""
+    patch.setattr(PartitionLedger, "settled_lately", lambda _: Recent(size=100))
+
+
+def remember_what_was_left_to_others(patch: pytest.MonkeyPatch) -> None:
+    """What was taken and not settled counts as seen, when its partition comes back."""
+    patch.setattr(Recent, "without", lambda self, _: self)
 
 
 def take_a_record_again(patch: pytest.MonkeyPatch) -> None:
@@ -153,6 +163,8 @@ WORKER_MUTATIONS = [
     leave_a_fan_out_half_done,
     give_partitions_away_undrained,
     forget_what_was_taken,
+    forget_at_each_rebalance,
+    remember_what_was_left_to_others,
     take_a_record_again,
     settle_the_event_with_its_repetition,
     attempt_without_a_lease,

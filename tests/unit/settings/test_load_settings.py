@@ -92,6 +92,7 @@ def test_every_setting_says_who_sets_it(name: str) -> None:
         ({"SESSION_TIMEOUT_S": "11"}, "together at most 15s"),
         ({"MIN_INSYNC_REPLICAS": "2"}, "no more copies can be demanded"),
         ({"RETENTION_HOURS": "96"}, "keep a record for its greatest age"),
+        ({"LOG_RETENTION_DAYS": "3"}, "the delivery log must keep a delivery for its greatest age"),
         ({"TIERS": "500ms,1s"}, "shortest tier must be 1s"),
         ({"TIERS": "1s,1s"}, "tiers must ascend"),
     ],

@@ -10,7 +10,7 @@ from tests.faults.harness.kinds.clock import ClockStepped
 from tests.faults.harness.kinds.hasty import Hasty
 from tests.faults.harness.kinds.kind import Kind
 from tests.faults.harness.kinds.network import Dropped, Partitioned
-from tests.faults.harness.kinds.ours import Frozen, Killed, Scaled, Terminated
+from tests.faults.harness.kinds.ours import Frozen, Killed, RecorderAway, Scaled, Terminated
 from tests.faults.harness.kinds.poison import Poisoned
 from tests.faults.harness.kinds.produce import ProduceRefused
 from tests.faults.harness.kinds.receiving import ReceiverFrozen, ReceiverRefuses
@@ -35,6 +35,7 @@ def _storm(rng: Random) -> list[Kind]:
     kinds = [
         *(Killed("worker") for _ in range(4)),
         *(Killed("scheduler") for _ in range(2)),
+        Killed("recorder"),
         Terminated("worker"),
         Frozen("worker"),
         ServiceDown("kafka", down_s=1, killed=True),
@@ -51,8 +52,10 @@ def _short() -> list[Kind]:
     return [
         Killed("worker"),
         Killed("scheduler"),
+        Killed("recorder"),
         Terminated("worker"),
         Terminated("scheduler"),
+        Terminated("recorder"),
         Frozen("worker"),
         Scaled(),
         ServiceDown("connect", down_s=0, killed=True),
@@ -76,6 +79,8 @@ def _full() -> list[Kind]:
         Killed("scheduler"),
         Terminated("worker"),
         Frozen("scheduler"),
+        Killed("recorder"),
+        RecorderAway(lasts_s=40),
         Frozen("worker"),
         ServiceDown("connect", down_s=0, killed=False),
         ServiceDown("connect", down_s=5, killed=True),

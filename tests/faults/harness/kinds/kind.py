@@ -33,8 +33,6 @@ class Kind(ABC):
     """Must all be as before, before the next fault comes?"""
     lasting: bool = False
     """Is the system there all the while, so that nothing may be late for long?"""
-    until_calm: bool = False
-    """Can nothing be committed until all is as before?"""
     repeats_rows: ClassVar[bool] = False
     """May the connector read rows again after it?"""
 
@@ -68,7 +66,6 @@ class Kind(ABC):
             recovery_limit_s=self.recovery_limit_s,
             repeats=repeats,
             struck_ms=struck_ms or (began_ms, began_ms),
-            until_calm=self.until_calm,
             lasting=self.lasting,
             repeats_rows=self.repeats_rows,
             poisoned=poisoned,

@@ -26,6 +26,7 @@ class Dropped(Kind):
     times: int = 3
     called: ClassVar[str] = "connections dropped"
     lasting: bool = True
+    felt_for_s: float = 3.0
 
     def strike(self, site: Site) -> Fault:
         began_ms = now_ms()

@@ -8,13 +8,18 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from tests.faults.harness.facts import Commits, Fault, Partition
-from tests.faults.harness.kinds.kind import SESSION_S, Kind, now_ms
+from tests.faults.harness.kinds.kind import OURS_S, SESSION_S, Kind, now_ms
 from tests.faults.harness.site import Site
 
-__all__ = ["Frozen", "Killed", "Scaled", "Terminated"]
+__all__ = ["Frozen", "Killed", "RecorderAway", "Scaled", "Terminated"]
 
-Ours = Literal["worker", "scheduler"]
+Ours = Literal["worker", "scheduler", "recorder"]
 _TAKEOVER_S = 40.0
+#: Shorter than the workers wait for an answer.
+_QUEUING_S = 1.5
+_CATCHING_UP_S = 0.5
+#: What a load of some tens of events a second leaves on the way at any time.
+_A_BATCH = 100
 
 
 class _OfOurs(Kind):
@@ -40,6 +45,8 @@ class Killed(_OfOurs):
         began_ms = now_ms()
         site.fleet.kill(member)
         struck_ms = began_ms, now_ms()
+        if self.which == "recorder":
+            return self.fault(f"kill -9 of {member}", began_ms=began_ms, problems=_wait_for_the_log(site))
         # The broker holds its partitions for the session: nobody commits for them before this is read.
         commits = site.commits(self.which, of=hit)
         return self.fault(f"kill -9 of {member}", began_ms=began_ms, repeats=commits, struck_ms=struck_ms)
@@ -57,7 +64,32 @@ class Terminated(_OfOurs):
         member, _ = _victim(site, self.which)
         began_ms = now_ms()
         site.fleet.terminate(member)
-        return self.fault(f"SIGTERM of {member}", began_ms=began_ms, healed_ms=now_ms())
+        healed_ms = now_ms()
+        problems = _wait_for_the_log(site) if self.which == "recorder" else ()
+        return self.fault(f"SIGTERM of {member}", began_ms=began_ms, healed_ms=healed_ms, problems=problems)
+
+
+@dataclass(frozen=True, slots=True)
+class RecorderAway(Kind):
+    """No recorder for longer than anybody would like. Deliveries don't notice, and it catches up."""
+
+    lasts_s: float
+    called: ClassVar[str] = "recorder away"
+    lasting: bool = True
+
+    def strike(self, site: Site) -> Fault:
+        began_ms = now_ms()
+        site.fleet.retire("recorder")
+        time.sleep(self.lasts_s)
+        behind = site.unlogged()
+        site.fleet.want("recorder")
+        problems = () if behind else ("nothing had to be caught up",)
+        return self.fault(
+            f"for {self.lasts_s:g} s, {behind} attempts behind",
+            began_ms=began_ms,
+            healed_ms=now_ms(),
+            problems=problems + _wait_for_the_log(site),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +104,18 @@ class Frozen(_OfOurs):
     felt_for_s: float = SESSION_S + 1.0
 
     def strike(self, site: Site) -> Fault:
+        assert self.which != "recorder"  # it would only be late
         member, hit = _victim(site, self.which)
+        if self.which == "worker":
+            # Turns that have not begun queue up behind those that hang: a zombie must have something to do harm with.
+            site.fleet.send_signal("receiver", signal.SIGSTOP)
+            time.sleep(_QUEUING_S)
         began_ms = now_ms()
         site.fleet.send_signal(member, signal.SIGSTOP)
+        if self.which == "worker":
+            # Requests that it had sent are seen only now.
+            site.fleet.send_signal("receiver", signal.SIGCONT)
+            time.sleep(_CATCHING_UP_S)
         struck_ms = began_ms, now_ms()
         commits = site.commits(self.which, of=hit)
         time.sleep(SESSION_S + site.rng.uniform(1.0, 3.0))
@@ -143,11 +184,17 @@ class Scaled(Kind):
 def _victim(site: Site, which: Ours) -> tuple[str, frozenset[Partition] | None]:
     """A member to hurt: one that has partitions, where any has; and which. None stands for all."""
     names = site.fleet.names(which)
-    if which == "scheduler":
+    if which != "worker":
         return site.rng.choice(names), None
     at_work = [name for name in names if site.partitions_of(name)]
     member = site.rng.choice(at_work or names)
     return member, site.partitions_of(member)
+
+
+def _wait_for_the_log(site: Site) -> tuple[str, ...]:
+    """The log is up to date again when the recorder is no further behind than one of its batches."""
+    caught_up = site.pulse.wait(lambda: site.unlogged() < _A_BATCH, limit_s=OURS_S)
+    return () if caught_up else (f"{site.unlogged()} attempts are not in the log after {OURS_S:g} s",)
 
 
 def _gone_back(before: Commits, after: Commits) -> tuple[str, ...]:

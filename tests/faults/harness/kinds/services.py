@@ -14,6 +14,8 @@ from tests.faults.harness.site import Site
 __all__ = ["DiskFull", "ServiceDown"]
 
 _HALT_S = 30.0
+#: While no broker answers, nothing is committed, and a member may lose its partitions. It goes on until its lease ends.
+_BLIND_MS = SESSION_S * 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,6 @@ class ServiceDown(Kind):
     called: ClassVar[str] = "down"
     recovery_limit_s: float | None = THEIRS_S
     repeats_rows: ClassVar[bool] = True
-    until_calm: bool = True
     felt_for_s: float = SESSION_S + 4.0
 
     @property
@@ -46,14 +47,13 @@ class ServiceDown(Kind):
         service.start()
         service.wait_ready()
         how = "killed" if self.killed else "stopped"
-        # While no broker answers nothing can be committed, and a member may lose its partitions without a word.
         repeats = commits if self.service == "kafka" else None
         return self.fault(
             f"{how}, away {self.down_s:g} s",
             began_ms=began_ms,
             healed_ms=healed_ms,
             repeats=repeats,
-            struck_ms=(began_ms, healed_ms),
+            struck_ms=(began_ms, began_ms + _BLIND_MS),
         )
 
 
@@ -62,7 +62,6 @@ class DiskFull(Kind):
     """The broker's disk takes no more: it halts by itself. There is room again, and it is started."""
 
     called: ClassVar[str] = "disk full"
-    until_calm: bool = True
     felt_for_s: float = SESSION_S + 4.0
     recovery_limit_s: float | None = THEIRS_S
     repeats_rows: ClassVar[bool] = True
@@ -86,6 +85,6 @@ class DiskFull(Kind):
             began_ms=began_ms,
             healed_ms=healed_ms,
             repeats=commits,
-            struck_ms=(began_ms, healed_ms),
+            struck_ms=(began_ms, began_ms + _BLIND_MS),
             problems=() if halted else ("the broker went on",),
         )

@@ -1,4 +1,4 @@
-"""A worker whose wall clock jumps, from a row to its retry."""
+"""A worker whose wall clock jumps, from a row to its retry. Alone: another one would take a part of the events."""
 
 from __future__ import annotations
 

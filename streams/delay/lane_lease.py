@@ -1,0 +1,72 @@
+"""The lease on the lanes: whether they are surely still this scheduler's. Pure; time is passed in.
+
+Place in the data's way: nothing is moved without it. A scheduler that was frozen, or cut off from its group, doesn't
+hear that its lanes went to another one, who moves the same records. What it can do is ask: the group accepts a commit
+from a member only, and has heard from it then. So an accepted commit is a lease, for half a session from when it was
+sent; the other half is for what was sent on until then and is still on its way.
+
+An assignment begins without one. Commits that say something new are questions as well; where there are none, one lane's
+last commit is made again.
+"""
+
+from collections import deque
+from collections.abc import Callable
+
+from streams.commit.lease import Lease
+
+__all__ = ["LaneLease"]
+
+
+class LaneLease:
+    """Asked with each commit, renewed by each that is accepted.
+
+    Args:
+        session_s: the group's session timeout.
+        monotonic_s: the clock, in seconds.
+    """
+
+    def __init__(self, *, session_s: float, monotonic_s: Callable[[], float]) -> None:
+        self._monotonic_s = monotonic_s
+        self._lasts_s = session_s / 2
+        self._lease = Lease(session_s=self._lasts_s, monotonic_s=monotonic_s)
+        #: When each unanswered question was asked, the oldest first; None for one of an earlier assignment.
+        self._unanswered: deque[float | None] = deque()
+        self._asked_at_s: float | None = None
+
+    def held(self) -> bool:
+        """May a record be moved?"""
+        return self._lease.held()
+
+    def begin(self) -> None:
+        """Other lanes, or none: what was asked before says nothing of them."""
+        self._lease = Lease(session_s=self._lasts_s, monotonic_s=self._monotonic_s)
+        self._unanswered = deque(None for _ in self._unanswered)
+        self._asked_at_s = None
+
+    def must_ask(self) -> bool:
+        """Is it time to ask, whether or not there is something new to commit? So that it never runs out unasked."""
+        return self._asked_at_s is None or self._monotonic_s() - self._asked_at_s >= self._lasts_s / 3
+
+    def must_wait(self) -> bool:
+        """Is an answer on its way? Not for ever: one that has not come by the end of a lease may never come."""
+        return (
+            self._asked_at_s is not None and bool(self._unanswered) and not self._given_up(self._asked_at_s)
+        )
+
+    def _given_up(self, asked_at_s: float) -> bool:
+        return self._monotonic_s() - asked_at_s >= self._lasts_s
+
+    def asked(self) -> None:
+        """A commit is about to be sent."""
+        self._asked_at_s = self._monotonic_s()
+        self._unanswered.append(self._asked_at_s)
+
+    def answered(self, *, accepted: bool) -> None:
+        """The oldest question was answered. Refused: ask again soon."""
+        asked_at_s = self._unanswered.popleft() if self._unanswered else None
+        if asked_at_s is None:
+            return
+        if accepted:
+            self._lease.renew(asked_at_s=asked_at_s)
+        else:
+            self._asked_at_s = None
