@@ -15,7 +15,7 @@ demo: $(STAMP) ## See it work, from orders to webhooks, on a temporary stack; un
 	@$(BIN)/python -m demo
 
 .PHONY: up
-up: $(STAMP) ## Start the local stack, worker, scheduler, recorder and API in the background; says where everything is
+up: $(STAMP) ## Start the local stack and all of our processes in the background; says where everything is
 	@$(BIN)/outbox dev up --all
 
 .PHONY: down

@@ -52,7 +52,7 @@ update outbox.endpoints
 set url = %(url)s, event_types = %(event_types)s, secrets = %(secrets)s, enabled = %(enabled)s,
     description = %(description)s, headers = %(headers)s::jsonb, timeout = %(timeout)s, schedule = %(schedule)s,
     max_age = %(max_age)s, metadata = %(metadata)s::jsonb, revision = revision + %(steps)s,
-    updated_at = clock_timestamp()
+    updated_at = case when %(steps)s > 0 then clock_timestamp() else updated_at end
 where id = %(id)s
 """
 

@@ -1,4 +1,4 @@
-"""`outbox dev up --all`: setup, worker, scheduler, recorder and API on a stack that is up, and what to try next.
+"""`outbox dev up --all`: setup and all of our processes on a stack that is up, and what to try next.
 
 Needs the devstack extra: import it only when a command runs.
 """

@@ -15,28 +15,28 @@ from streams.settings import load_settings
 __all__ = ["run"]
 
 _PROCESSES = ("worker", "scheduler")
-#: What needs the database, too: left out where no address of one is set.
+#: They need Postgres, and the others don't.
 _WITH_DATABASE = ("recorder", "api")
 
 
 def run(
     handlers: HandlersOption = "",
 ) -> None:
-    """Run worker and scheduler, and with OUTBOX_DATABASE_URL recorder and API too, until SIGTERM or SIGINT."""
+    """Run worker and scheduler together, with OUTBOX_DATABASE_URL recorder and API too, until SIGTERM or SIGINT."""
     with said_plainly():
         settings = load_settings(needs=("kafka_bootstrap_servers",))
         has_database = bool(settings.database_url.get_secret_value())
-        names = (*_PROCESSES, *(_WITH_DATABASE if has_database else ()))
+        processes = (*_PROCESSES, *(_WITH_DATABASE if has_database else ()))
         environment = {**os.environ, **({"OUTBOX_HANDLERS": handlers} if handlers else {})}
-        run_process(lambda stop: _run_all(names, environment, stop=stop))
+        run_process(lambda stop: _run_all(processes, environment, stop=stop))
 
 
-async def _run_all(names: Sequence[str], environment: dict[str, str], *, stop: asyncio.Event) -> None:
+async def _run_all(processes: Sequence[str], environment: dict[str, str], *, stop: asyncio.Event) -> None:
     children = {
         name: await asyncio.create_subprocess_exec(
             sys.executable, "-m", "streams.cli", name, env=environment, start_new_session=True
         )
-        for name in names
+        for name in processes
     }
     ends = {asyncio.ensure_future(child.wait()): name for name, child in children.items()}
     stopping = asyncio.ensure_future(stop.wait())

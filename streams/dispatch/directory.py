@@ -59,7 +59,7 @@ class Directory:
         target = self._endpoints.get(endpoint.id)
         if target is None:
             target = self._endpoints[endpoint.id] = self._new_endpoint_target(endpoint.id)
-        target.endpoint = endpoint
+        target.change(endpoint)
         self._by_type.clear()
 
     def remove_endpoint(self, endpoint_id: str) -> None:

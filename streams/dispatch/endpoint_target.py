@@ -32,7 +32,7 @@ class EndpointTarget:
     Its retry policy is the worker's, but for what the endpoint has of its own.
     """
 
-    __slots__ = ("_default_policy", "_endpoint", "_now", "_sender", "concurrency", "name", "policy")
+    __slots__ = ("_default_policy", "_now", "_sender", "concurrency", "endpoint", "name", "policy")
 
     def __init__(
         self,
@@ -44,21 +44,16 @@ class EndpointTarget:
         now: Callable[[], datetime],
     ) -> None:
         self.name = TargetName("endpoint", endpoint_id)
-        self._endpoint: Endpoint | None = None
+        self.endpoint: Endpoint | None = None
         self._default_policy = policy
         self.policy = policy
         self.concurrency = concurrency
         self._sender = sender
         self._now = now
 
-    @property
-    def endpoint(self) -> Endpoint | None:
-        """The endpoint as it is now."""
-        return self._endpoint
-
-    @endpoint.setter
-    def endpoint(self, endpoint: Endpoint | None) -> None:
-        self._endpoint = endpoint
+    def change(self, endpoint: Endpoint) -> None:
+        """It was created or changed."""
+        self.endpoint = endpoint
         self.policy = _policy(endpoint, self._default_policy)
 
     async def attempt(self, delivery: Delivery) -> Outcome:
@@ -87,9 +82,7 @@ class EndpointTarget:
         return _outcome(answer, now=self._now())
 
 
-def _policy(endpoint: Endpoint | None, default: RetryPolicy) -> RetryPolicy:
-    if endpoint is None or (endpoint.schedule is None and endpoint.max_age is None):
-        return default
+def _policy(endpoint: Endpoint, default: RetryPolicy) -> RetryPolicy:
     own = default if endpoint.max_age is None else replace(default, max_age=endpoint.max_age)
     if endpoint.schedule is None:
         return own

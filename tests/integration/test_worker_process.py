@@ -103,30 +103,23 @@ def test_run_starts_and_stops_both(pipeline: Pipeline) -> None:
     assert both.of("scheduler_stopped")
 
 
-def test_run_records_where_there_is_a_database(pipeline: Pipeline) -> None:
-    """With OUTBOX_DATABASE_URL the recorder is one of them, and stops with them."""
-    all_of_them = pipeline.start("run", database_url=pipeline.installation.database_url)
-    all_of_them.wait_for("worker_started")
-    all_of_them.wait_for("recorder_assigned")
-    assert all_of_them.stop() == 0
-    assert all_of_them.of("recorder_stopped")
-
-
-def test_run_serves_the_api_where_there_is_a_database(pipeline: Pipeline) -> None:
-    """Beside worker and scheduler, stopped as cleanly; a test event sent with it arrives."""
+def test_run_records_and_serves_the_api_where_there_is_a_database(pipeline: Pipeline) -> None:
+    """With OUTBOX_DATABASE_URL recorder and API are two of them, and stop with them; a test event arrives."""
     mailbox = pipeline.mailbox()
     database_url = pipeline.installation.database_url
-    run = pipeline.start("run", database_url=database_url, api_listen="127.0.0.1:0")
-    port = run.wait_for("api_started")["port"]
-    run.wait_for("worker_started")
+    all_of_them = pipeline.start("run", database_url=database_url, api_listen="127.0.0.1:0")
+    port = all_of_them.wait_for("api_started")["port"]
+    all_of_them.wait_for("worker_started")
+    all_of_them.wait_for("recorder_assigned")
+    all_of_them.wait_for("lanes_assigned")
     pipeline.wait_until_known(mailbox)
     address = f"http://127.0.0.1:{port}/v1/endpoints/{mailbox.id}/test"
     with urllib.request.urlopen(urllib.request.Request(address, method="POST")) as answer:
         event_id = json.load(answer)["event_id"]
     mailbox.wait_for_events([event_id])
-    run.wait_for("lanes_assigned")
-    assert run.stop() == 0
-    assert run.of("api_stopped")
+    assert all_of_them.stop() == 0
+    assert all_of_them.of("recorder_stopped")
+    assert all_of_them.of("api_stopped")
 
 
 def test_run_ends_when_one_process_does(pipeline: Pipeline) -> None:

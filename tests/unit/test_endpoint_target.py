@@ -31,11 +31,11 @@ class Sent:
         return responded(204)
 
 
-def a_target(one: Endpoint | None, sender: Sent | None = None) -> EndpointTarget:
+def a_target(one: Endpoint, sender: Sent | None = None) -> EndpointTarget:
     target = EndpointTarget(
         "ep_1", sender=sender or Sent(), policy=ENDPOINT_POLICY, concurrency=4, now=lambda: NOW
     )
-    target.endpoint = one
+    target.change(one)
     return target
 
 
@@ -97,11 +97,9 @@ def test_an_endpoints_own_schedule_counts_instead_of_the_workers() -> None:
     assert 4_000 < first.due_at_ms - NOW_MS <= 8_000
     assert isinstance(hop(target, attempt=2), Retry)
     assert isinstance(hop(target, attempt=3), DeadLetter)
-    target.endpoint = replace(endpoint(), schedule=())
+    target.change(replace(endpoint(), schedule=()))
     assert isinstance(hop(target), DeadLetter)
-    target.endpoint = endpoint()
-    assert target.policy == ENDPOINT_POLICY
-    target.endpoint = None
+    target.change(endpoint())
     assert target.policy == ENDPOINT_POLICY
 
 

@@ -10,7 +10,7 @@ from tests.support.dev_command import DevCommand
 
 
 def test_all_of_it_runs(dev: DevCommand) -> None:
-    """Stack, worker, scheduler, recorder and API run on after the command, and status says where they are."""
+    """The stack and all of our processes run on after the command has ended, and status says where they are."""
     assert dev("status").returncode == 0
     pids = dev.pids()
     assert set(pids) == {"postgres", "kafka", "connect", "worker", "scheduler", "recorder", "api"}
