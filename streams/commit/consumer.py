@@ -17,6 +17,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as faust_aiokafka
 
+from streams.commit.known_topics import knowing_the_topics
 from streams.commit.lease import Lease
 from streams.commit.ledger import Commit, PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
@@ -37,6 +38,9 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
         await super().on_start()
         coordinator = self._ensure_consumer()._coordinator  # noqa: SLF001 - there are no hooks
         coordinator._do_heartbeat = self._renewing_the_lease(coordinator._do_heartbeat)  # noqa: SLF001 - as above
+        # Half a session: what else a leader has to do must fit into it, too.
+        limit_s = self.consumer.app.conf.broker_session_timeout / 2
+        coordinator._perform_assignment = knowing_the_topics(coordinator, limit_s=limit_s)  # noqa: SLF001 - as above
         coordinator._push_error_to_user = self._ending_the_worker(coordinator._push_error_to_user)  # noqa: SLF001 - as above
         coordinator._coordination_task.add_done_callback(self._coordination_ended)  # noqa: SLF001 - as above
 

@@ -14,6 +14,7 @@ from faust.sensors.monitor import Monitor
 
 from streams import topics
 from streams.commit.consumer import settled_transport
+from streams.commit.known_topics import METADATA_MAX_AGE_S
 from streams.commit.lease import Lease
 from streams.commit.ledger import PartitionLedger
 from streams.commit.ledgers import Ledgers
@@ -59,6 +60,7 @@ def new_app(
         # aiokafka leaves the group when nobody has fetched for this long. A full window is not a dead worker.
         broker_max_poll_interval=_MAX_POLL_INTERVAL_S,
         consumer_auto_offset_reset="earliest",
+        consumer_metadata_max_age_ms=METADATA_MAX_AGE_S * 1000,
         key_serializer="raw",
         value_serializer="raw",
         monitor=_QuietMonitor(),

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
+from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import KafkaError, UnknownError
 
 from streams.commit import consumer as consumer_module
@@ -65,6 +66,26 @@ async def test_records_that_are_fetched_while_the_flow_is_stopped_are_not_lost(
     worker.app.consumer.resume_flow()
     await worker.until(lambda: len(worker.target.begun) >= 3, what="the three events")
     assert worker.begun() == [0, 1, 2]
+
+
+async def test_a_leader_that_does_not_know_a_topic_yet_looks_again(
+    topics: OwnTopics, worker: WorkerBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CASES 32: a client of a broker that has just started may lack a topic; it is shared out all the same, at once."""
+    looked = 0
+    right = ClusterMetadata.partitions_for_topic
+
+    def lacking(cluster: ClusterMetadata, topic: str) -> Any:
+        nonlocal looked
+        looked += topic.endswith("events")
+        return None if topic.endswith("events") and looked <= 3 else right(cluster, topic)
+
+    monkeypatch.setattr(ClusterMetadata, "partitions_for_topic", lacking)
+    await worker.start()
+    await worker.until_assigned(4)
+    topics.produce_events(0, 1)
+    await worker.until(lambda: worker.begun() == [0], what="the event")
+    assert looked > 3
 
 
 async def test_a_rebalance_during_a_stop_repeats_nothing(topics: OwnTopics, worker: WorkerBench) -> None:
