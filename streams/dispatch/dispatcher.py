@@ -116,7 +116,11 @@ class Dispatcher:
         elif self._discard_unrouted:
             ledger.settle(record.offset)
         else:
-            nobody = f"no handler is registered for {event.type}, and no endpoint is subscribed to it"
+            nobody = (
+                "the endpoint that this test event is for is disabled, deleted, or not known to this worker yet"
+                if event.type == TEST_EVENT_TYPE
+                else f"no handler is registered for {event.type}, and no endpoint is subscribed to it"
+            )
             self._bury(record, headers, flight, code=ErrorCode.HANDLER_NOT_REGISTERED, error=nobody)
 
     def take_redelivery(self, record: Received, ledger: PartitionLedger) -> None:

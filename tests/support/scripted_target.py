@@ -66,6 +66,10 @@ class ScriptedDirectory(Directory):
     def __init__(self, targets: Sequence[Target]) -> None:
         self.targets = list(targets)
 
+    def for_test(self, endpoint_id: str) -> tuple[Target, ...]:
+        target = self.by_name(TargetName("endpoint", endpoint_id))
+        return (target,) if target is not None else ()
+
     def for_type(self, event_type: str) -> tuple[Target, ...]:  # noqa: ARG002 - all types alike
         return tuple(self.targets)
 

@@ -8,7 +8,7 @@ import pytest
 
 from streams.records.delivery import Origin
 from streams.records.outcome import Cancelled, ErrorCode, Failed, Outcome, Rejected, Succeeded
-from streams.records.target import TargetName
+from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_delivery, header_map
 from tests.support.chance import seeded
 from tests.support.deliveries import NOW_MS, a_delivery
@@ -125,6 +125,22 @@ async def test_an_event_that_nobody_wants_is_a_dead_letter() -> None:
     assert "outbox-target" not in header_map(dead.headers)
     bench.producer.ack()
     bench.assert_nothing_leaks()
+    assert bench.unsettled() == []
+
+
+async def test_a_test_event_goes_to_the_one_endpoint_that_it_is_about() -> None:
+    """Not to the others, whatever types they want; a dead letter says why, where the endpoint is not to be had."""
+    bench = DispatchBench([ScriptedTarget("ep_1"), ScriptedTarget("ep_2")])
+    bench.take(event_record(0, type=TEST_EVENT_TYPE, aggregate_id="ep_2"))
+    bench.take(event_record(1, type=TEST_EVENT_TYPE, aggregate_id="ep_gone"))
+    await settled()
+    assert [str(attempt.delivery.target) for attempt in bench.attempts] == ["endpoint:ep_2"]
+    [dead] = [
+        one for group in bench.producer.waiting for one in group.records if one.topic.endswith("letter")
+    ]
+    assert b"the endpoint that this test event is for" in header_map(dead.headers)["outbox-error"]
+    bench.producer.ack()
+    bench.producer.ack()
     assert bench.unsettled() == []
 
 
