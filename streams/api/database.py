@@ -42,7 +42,7 @@ class Database:
 
     def __init__(self, url: str, *, name: str, connections: int, at_work: int, longest: timedelta) -> None:
         longest_ms = round(longest / timedelta(milliseconds=1))
-        self._limits = {"statement_ms": str(longest_ms), "lock_ms": str(longest_ms // 2)}
+        self._limits = {"statement_ms": str(longest_ms), "lock_ms": str(max(1, longest_ms // 2))}
         self._most_at_work = at_work
         self._at_work = 0
         self._pool = ConnectionPool(
