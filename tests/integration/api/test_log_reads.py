@@ -57,8 +57,8 @@ async def test_a_log_that_is_too_big_for_a_question_says_so(outbox_database_url:
             """
             insert into outbox.deliveries
             select created_at - number * interval '1 ms', gen_random_uuid(), event_id, event_type, target, origin,
-                   status, attempts, error_code, error, http_status, next_attempt_at, replay_id, standing, attempt, deferrals,
-                   last_attempt_at, last_attempt_id
+                   status, attempts, error_code, error, http_status, next_attempt_at, replay_id, standing, attempt,
+                   deferrals, last_attempt_at, last_attempt_id
             from outbox.deliveries, generate_series(1, 100000) number
             """
         )
