@@ -18,6 +18,7 @@ from connectors.postgres.errors import (
     DatabaseUrlError,
     SchemaMissingError,
     StatementFailedError,
+    StatementTimeoutError,
 )
 
 __all__ = ["address", "connect", "connection_parameters", "reason", "statement_errors"]
@@ -84,6 +85,7 @@ def statement_errors() -> Generator[None]:
 
     Raises:
         SchemaMissingError: a table is not there.
+        StatementTimeoutError: it was given no more time.
         DatabaseUnreachableError: the connection was lost.
         StatementFailedError: anything else.
     """
@@ -97,6 +99,10 @@ def statement_errors() -> Generator[None]:
     except (psycopg.IntegrityError, psycopg.DataError) as error:
         # `from None`: its DETAIL quotes the row.
         raise StatementFailedError(f"Postgres refused ({error.sqlstate}): {reason(error)}.") from None
+    except (pg_errors.QueryCanceled, pg_errors.LockNotAvailable) as error:
+        raise StatementTimeoutError(
+            f"Postgres gave up a statement: {reason(error)}. Ask for less, or again when nobody holds it up."
+        ) from error
     except psycopg.OperationalError as error:
         raise DatabaseUnreachableError(
             f"Postgres failed: {reason(error)}. Try again when it is back."

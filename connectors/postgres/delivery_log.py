@@ -40,7 +40,8 @@ select id, attempt, deferrals, nullif(replay_id, '') as replay_id, started_at, d
        error_code, error, excerpt, next, next_attempt_at
 from outbox.attempts
 where created_at = %(created_at)s and delivery_id = %(id)s
-order by started_at, attempt, deferrals, id
+order by started_at desc, attempt desc, deferrals desc, id desc
+limit %(limit)s
 """
 
 
@@ -67,8 +68,10 @@ class DeliveryLog:
         page = found[:limit]
         return DeliveryPage(deliveries=page, next_cursor=str(page[-1].id) if more else None)
 
-    def get(self, delivery_id: str) -> tuple[LoggedDelivery, tuple[LoggedAttempt, ...]]:
-        """Return a delivery and its attempts, oldest first.
+    def get(
+        self, delivery_id: str, *, newest: int | None = None
+    ) -> tuple[LoggedDelivery, tuple[LoggedAttempt, ...]]:
+        """Return a delivery and its attempts, oldest first: all of them, or so many of the newest.
 
         Raises:
             DeliveryNotFoundError: there is none of this id, or no longer.
@@ -77,13 +80,13 @@ class DeliveryLog:
         created_at = None if wanted is None else created_at_of(wanted)
         if created_at is None:
             raise DeliveryNotFoundError(delivery_id)
-        values = {"created_at": created_at, "id": wanted}
+        values = {"created_at": created_at, "id": wanted, "limit": newest}
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
             row = rows.execute(_SELECT_ONE, values).fetchone()
-            attempts = tuple(_attempt(each) for each in rows.execute(_SELECT_ATTEMPTS, values))
+            attempts = [_attempt(each) for each in rows.execute(_SELECT_ATTEMPTS, values)]
         if row is None:
             raise DeliveryNotFoundError(delivery_id)
-        return _delivery(row), attempts
+        return _delivery(row), tuple(reversed(attempts))
 
     def _cursor(self) -> psycopg.Cursor[dict[str, Any]]:
         return psycopg.Cursor(self._connection, row_factory=dict_row)

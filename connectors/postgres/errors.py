@@ -5,6 +5,7 @@
     PostgresError
     ├── DatabaseUrlError           an address that libpq can't read
     ├── DatabaseUnreachableError   no connection, or one that was lost
+    │   └── StatementTimeoutError  a statement that was given no more time
     ├── DatabaseUnsuitableError    a server or a database that the outbox can't live in
     ├── SchemaMissingError         the tables aren't there: `outbox setup` has not run against this database
     ├── MigrationError             a migration that failed, or another run that doesn't end
@@ -37,6 +38,7 @@ __all__ = [
     "SchemaMissingError",
     "SlotRefusedError",
     "StatementFailedError",
+    "StatementTimeoutError",
 ]
 
 
@@ -50,6 +52,10 @@ class DatabaseUrlError(PostgresError, ValueError):
 
 class DatabaseUnreachableError(PostgresError):
     """The server can't be connected to, or the connection was lost."""
+
+
+class StatementTimeoutError(DatabaseUnreachableError):
+    """A statement took, or waited for a lock, longer than its session allows; or somebody cancelled it."""
 
 
 class DatabaseUnsuitableError(PostgresError):

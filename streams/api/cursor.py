@@ -10,7 +10,13 @@ from datetime import datetime
 
 from streams.api.problem import FieldProblem, Problem, ProblemError
 
-__all__ = ["audit_cursor", "endpoint_cursor", "read_audit_cursor", "read_endpoint_cursor"]
+__all__ = [
+    "audit_cursor",
+    "cursor_invalid",
+    "endpoint_cursor",
+    "read_audit_cursor",
+    "read_endpoint_cursor",
+]
 
 _BIGINT = 2**63
 
@@ -35,9 +41,9 @@ def read_endpoint_cursor(cursor: str) -> tuple[datetime, str]:
     try:
         created_at = datetime.fromisoformat(moment)
     except ValueError:
-        raise _invalid() from None
+        raise cursor_invalid() from None
     if not separator or created_at.tzinfo is None or "\0" in endpoint_id or created_at.year < 1000:  # noqa: PLR2004
-        raise _invalid()
+        raise cursor_invalid()
     return created_at, endpoint_id
 
 
@@ -54,7 +60,7 @@ def read_audit_cursor(cursor: str) -> int:
     """
     text = _decoded(cursor)
     if not text.isascii() or not text.isdigit() or int(text[:20]) >= _BIGINT or len(text) > 19:  # noqa: PLR2004
-        raise _invalid()
+        raise cursor_invalid()
     return int(text)
 
 
@@ -66,10 +72,11 @@ def _decoded(cursor: str) -> str:
     try:
         return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
     except (binascii.Error, ValueError):
-        raise _invalid() from None
+        raise cursor_invalid() from None
 
 
-def _invalid() -> ProblemError:
+def cursor_invalid() -> ProblemError:
+    """What a cursor is answered with that no page of this list gave."""
     wrong = FieldProblem(where="parameter", name="cursor", detail="give `next_cursor` of a page of this list")
     return ProblemError(
         Problem(kind="query-invalid", detail="Put right what `errors` lists.", errors=(wrong,))

@@ -12,9 +12,11 @@ from aiohttp import web
 
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
+    DeliveryNotFoundError,
     EndpointExistsError,
     EndpointNotFoundError,
     SchemaMissingError,
+    StatementTimeoutError,
 )
 from connectors.webhook.errors import EndpointInvalidError, SecretLockedError
 from streams.api.problem import Problem, ProblemError
@@ -38,10 +40,23 @@ def problem_of(error: Exception, *, request_id: str) -> Problem:  # noqa: PLR091
             )
         case EndpointNotFoundError():
             return Problem(kind="not-found", detail="There is no endpoint of this id.")
+        case DeliveryNotFoundError():
+            return Problem(
+                kind="not-found",
+                detail="There is no delivery of this id in the log. It forgets them after "
+                "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
+            )
         case EndpointExistsError() | SecretLockedError():
             return Problem(kind="conflict", detail=str(error))
         case EndpointInvalidError():
             return Problem(kind="body-invalid", detail=str(error))
+        case StatementTimeoutError():
+            _log.warning("database_too_slow", request_id=request_id, error=str(error))
+            return Problem(
+                kind="unavailable",
+                detail="The database took too long, or somebody's lock held it up. Try again.",
+                headers={"Retry-After": "2"},
+            )
         case DatabaseUnreachableError() | SchemaMissingError():
             _log.warning("database_unavailable", request_id=request_id, error=str(error))
             return Problem(

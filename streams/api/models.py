@@ -8,25 +8,31 @@ from typing import Annotated, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from connectors.postgres.log_rows import DeliveryStatus
 from connectors.webhook.endpoint import MAX_WAITS
 from connectors.webhook.rotation import DEFAULT_OVERLAP, LONGEST_OVERLAP
 from connectors.webhook.static_headers import MAX_HEADERS
 from streams.api.texts import (
     Description,
     EndpointId,
+    EventId,
     EventTypeFilter,
+    EventTypeText,
     HeaderName,
     HeaderValue,
     MetadataKey,
     MetadataValue,
+    Moment,
     Seconds,
     SecretText,
+    TargetText,
     UrlText,
 )
 
 __all__ = [
     "MAX_METADATA",
     "AuditQuery",
+    "DeliveriesQuery",
     "EndpointChange",
     "EndpointNew",
     "NoFields",
@@ -149,3 +155,17 @@ class AuditQuery(PageQuery):
     """Which page of the audit table."""
 
     endpoint_id: EndpointId | None = Field(default=None, description="Of one endpoint only.")
+
+
+class DeliveriesQuery(PageQuery):
+    """Which deliveries, and which page of them: all that is given must hold."""
+
+    endpoint_id: EndpointId | None = Field(default=None, description="To this endpoint; or give `target`.")
+    target: TargetText | None = None
+    event_id: EventId | None = None
+    event_type: EventTypeText | None = None
+    status: tuple[DeliveryStatus, ...] = Field(
+        default=(), description="Any of these: repeat the parameter, or separate them by commas."
+    )
+    since: Moment | None = Field(default=None, description="Events that were committed then or later.")
+    until: Moment | None = Field(default=None, description="Events that were committed before then.")

@@ -35,11 +35,10 @@ _WITH_BODY: Final = (
     "body-invalid",
 )
 _TEXT: Final = {"type": "string"}
-_ENDPOINT_ID: Final = {
-    "name": "endpoint_id",
-    "in": "path",
-    "required": True,
-    "schema": {"type": "string", "pattern": "^ep_[A-Za-z0-9_-]{1,64}$"},
+#: What may stand in a path.
+_IDS: Final = {
+    "endpoint_id": {"type": "string", "pattern": "^ep_[A-Za-z0-9_-]{1,64}$"},
+    "delivery_id": {"type": "string", "format": "uuid"},
 }
 _IF_MATCH: Final = {
     "name": "If-Match",
@@ -60,7 +59,8 @@ def openapi_document(operations: Sequence[Operation]) -> dict[str, Any]:
         "info": {
             "title": "outbox-streams",
             "version": version("outbox-streams"),
-            "description": "Webhook endpoints as a resource. Answers that are no success are problems (RFC 9457).",
+            "description": "Webhook endpoints as a resource, and the log of deliveries. Answers that are no success "
+            "are problems (RFC 9457).",
             "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
         },
         "paths": paths,
@@ -113,7 +113,11 @@ def _operation(operation: Operation, refs: dict[Any, Any], schemas: dict[str, An
 
 
 def _parameters(operation: Operation, refs: dict[Any, Any], schemas: dict[str, Any]) -> list[dict[str, Any]]:
-    parameters: list[dict[str, Any]] = [_ENDPOINT_ID] if "{endpoint_id}" in operation.path else []
+    parameters: list[dict[str, Any]] = [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name, schema in _IDS.items()
+        if f"{{{name}}}" in operation.path
+    ]
     if operation.conditional:
         parameters.append(_IF_MATCH)
     model = schemas[refs[operation.query, "validation"]["$ref"].rpartition("/")[2]]
@@ -121,7 +125,7 @@ def _parameters(operation: Operation, refs: dict[Any, Any], schemas: dict[str, A
         {
             "name": name,
             "in": "query",
-            "description": schema.get("description", ""),
+            "description": schema.get("description", "") or _not_null(schema).get("description", ""),
             "schema": _not_null(schema),
         }
         for name, schema in model.get("properties", {}).items()

@@ -15,13 +15,15 @@ import psycopg
 from pydantic import BaseModel
 
 from connectors.postgres.audit import Actor, AuditLog
+from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import EndpointNotFoundError
+from connectors.postgres.errors import DeliveryNotFoundError, EndpointNotFoundError
 from connectors.postgres.stored_endpoint import StoredEndpoint
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Scope
 from streams.api.models import NoQuery, Request
 from streams.api.problem import FieldProblem, Problem, ProblemError
+from streams.api.texts import UUID_FORM
 from streams.settings import Settings
 
 __all__ = ["Answer", "Call", "Operation", "check_revision", "etag"]
@@ -55,6 +57,11 @@ class Call:
         return AuditLog(self.connection)
 
     @property
+    def log(self) -> DeliveryLog:
+        """The delivery log."""
+        return DeliveryLog(self.connection)
+
+    @property
     def endpoint_id(self) -> str:
         """The endpoint that the path names.
 
@@ -65,6 +72,18 @@ class Call:
         if not _ENDPOINT_ID.fullmatch(endpoint_id):
             raise EndpointNotFoundError("(no id)")
         return endpoint_id
+
+    @property
+    def delivery_id(self) -> str:
+        """The delivery that the path names.
+
+        Raises:
+            DeliveryNotFoundError: what stands there can't be an id, so there is none.
+        """
+        delivery_id = self.path["delivery_id"]
+        if not UUID_FORM.fullmatch(delivery_id):
+            raise DeliveryNotFoundError("(no id)")
+        return delivery_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +100,7 @@ class Operation:
 
     Attributes:
         name: for programs; `operationId`.
-        path: with `{endpoint_id}` where an id stands.
+        path: with `{endpoint_id}` or `{delivery_id}` where an id stands.
         scope: what its caller's token needs.
         body: the model of its body; None if it takes none.
         body_required: whether an empty body is refused.
@@ -89,6 +108,7 @@ class Operation:
         problems: the kinds of problem of its own, beside those that any request may meet.
         conditional: whether it heeds If-Match.
         tagged: whether it answers an ETag.
+        reads_log: whether it reads the delivery log, and so runs where it can hold up no others.
     """
 
     name: str
@@ -106,6 +126,7 @@ class Operation:
     problems: tuple[str, ...] = ()
     conditional: bool = False
     tagged: bool = False
+    reads_log: bool = False
     run: Callable[[Call], Answer]
 
 

@@ -2,7 +2,7 @@
 
 Place in the data's way: between the HTTP server and the operations. Invariants: whatever happens is answered, with a
 problem that has a name; what is logged of a request is its operation, never its path, query, headers or body (INV-9);
-no more requests are at work than `_AT_WORK`.
+no more requests are at work than `AT_WORK`.
 """
 
 import re
@@ -26,17 +26,19 @@ from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.validation import read_body, read_query
 from streams.settings import Settings
 
-__all__ = ["OPERATION", "Pipeline", "request_id_of"]
+__all__ = ["AT_WORK", "OPERATION", "Pipeline", "request_id_of"]
 
 _log = structlog.get_logger("streams.api")
 
 OPERATION: Final = web.RequestKey("operation", str)
 """The name of the operation that a request is for, for the log."""
 
+AT_WORK: Final = 64
+"""How many requests may be at work."""
+
 _TOKEN: Final = web.RequestKey("token", str)
 _ID: Final = web.RequestKey("request_id", str)
 
-_AT_WORK: Final = 64
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _SAFE: Final = {
     "Cache-Control": "no-store",
@@ -60,6 +62,7 @@ class Pipeline:
 
     Args:
         database: where they run.
+        log: where those run that read the delivery log.
         access: who may use them.
         settings: what endpoints have to keep to.
         keys: for what endpoints keep secret.
@@ -70,12 +73,14 @@ class Pipeline:
         self,
         *,
         database: Database,
+        log: Database,
         access: Access,
         settings: Settings,
         keys: KeyRing,
         now: Callable[[], datetime],
     ) -> None:
         self._database = database
+        self._log = log
         self._access = access
         self._settings = settings
         self._keys = keys
@@ -125,7 +130,7 @@ class Pipeline:
         return response
 
     def _check_room(self) -> None:
-        if self._at_work > _AT_WORK:
+        if self._at_work > AT_WORK:
             detail = "Too many requests are at work. Try again."
             raise ProblemError(Problem(kind="unavailable", detail=detail, headers={"Retry-After": "1"}))
 
@@ -153,7 +158,7 @@ class Pipeline:
                 )
             )
 
-        answer = await self._database.run(work)
+        answer = await (self._log if operation.reads_log else self._database).run(work)
         if answer.body is None:
             return web.Response(status=operation.status, headers=answer.headers)
         return web.Response(

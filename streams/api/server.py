@@ -6,7 +6,7 @@ of it in the log: what a client sent by mistake may have been its token (INV-9).
 
 import asyncio
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
 import orjson
@@ -18,18 +18,31 @@ from streams.api.access import Access
 from streams.api.audit_operations import AUDIT_OPERATIONS
 from streams.api.body import JSON
 from streams.api.database import Database
+from streams.api.delivery_operations import DELIVERY_OPERATIONS
 from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
-from streams.api.pipeline import OPERATION, Pipeline, request_id_of
+from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, request_id_of
 from streams.api.problem import Problem
 from streams.api.secret_operations import SECRET_OPERATIONS
 from streams.settings import Settings
 
-__all__ = ["OPERATIONS", "Server"]
+__all__ = ["LOG_READ_WITHIN", "OPERATIONS", "Server"]
 
 _log = structlog.get_logger("streams.api")
 
-OPERATIONS: Final = (*ENDPOINT_OPERATIONS, *SECRET_OPERATIONS, *AUDIT_OPERATIONS)
+OPERATIONS: Final = (
+    *ENDPOINT_OPERATIONS,
+    *SECRET_OPERATIONS,
+    *AUDIT_OPERATIONS,
+    *DELIVERY_OPERATIONS,
+)
+LOG_READ_WITHIN: Final = timedelta(seconds=5)
+"""How long a statement that reads the delivery log may take."""
+
+_CONNECTIONS: Final = 8
+_WITHIN: Final = timedelta(seconds=10)
+_LOG_CONNECTIONS: Final = 4
+_LOG_READS: Final = 16
 
 _KEEP_ALIVE_S: Final = 75.0
 _LINGER_S: Final = 2.0
@@ -47,10 +60,10 @@ class Server:
     host: str
     port: int
 
-    def __init__(self, runner: web.AppRunner, listening: asyncio.Server, database: Database) -> None:
+    def __init__(self, runner: web.AppRunner, listening: asyncio.Server, *databases: Database) -> None:
         self._runner = runner
         self._listening = listening
-        self._database = database
+        self._databases = databases
         self.host, self.port = listening.sockets[0].getsockname()[:2]
 
     @classmethod
@@ -60,15 +73,25 @@ class Server:
         *,
         keys: KeyRing,
         now: Callable[[], datetime],
+        log_read_within: timedelta = LOG_READ_WITHIN,
     ) -> Self:
         """Listen, with the settings' database, tokens and address.
 
         Raises:
             OSError: the address can't be listened on.
         """
-        database = Database(settings.database_url.get_secret_value())
+        url = settings.database_url.get_secret_value()
+        database = Database(url, name="api", connections=_CONNECTIONS, at_work=AT_WORK, longest=_WITHIN)
+        log = Database(
+            url,
+            name="api-log",
+            connections=_LOG_CONNECTIONS,
+            at_work=_LOG_READS,
+            longest=log_read_within,
+        )
         pipeline = Pipeline(
             database=database,
+            log=log,
             access=Access.parse(settings.api_tokens.get_secret_value()),
             settings=settings,
             keys=keys,
@@ -97,13 +120,15 @@ class Server:
             await runner.cleanup()
             raise
         database.open()
-        return cls(runner, listening, database)
+        log.open()
+        return cls(runner, listening, database, log)
 
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""
         self._listening.close()
         await self._runner.cleanup()
-        await self._database.close()
+        for database in self._databases:
+            await database.close()
 
 
 class _Connection(web.RequestHandler):

@@ -4,9 +4,11 @@ Place in the data's way: what `models` is written with. A rule's message never q
 """
 
 import re
+from datetime import UTC, datetime
 from typing import Annotated, Final
+from uuid import UUID
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from connectors.webhook.errors import SecretInvalidError, UrlInvalidError
@@ -20,22 +22,38 @@ from connectors.webhook.static_headers import (
 from connectors.webhook.url import MAX_URL_CHARS, WebhookUrl
 from outbox import EventFilter
 from outbox.errors import OutboxError
+from outbox.event_type import EVENT_TYPE_RULE, MAX_EVENT_TYPE_CHARACTERS, is_event_type
 
 __all__ = [
+    "UUID_FORM",
     "Description",
     "EndpointId",
+    "EventId",
     "EventTypeFilter",
+    "EventTypeText",
     "HeaderName",
     "HeaderValue",
     "MetadataKey",
     "MetadataValue",
+    "Moment",
     "Seconds",
     "SecretText",
+    "TargetText",
     "UrlText",
 ]
 
+UUID_FORM: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+"""The one form in which a UUID is taken. Python would take braces, too, and digits without groups."""
+
 _NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")
 _MAX_SECONDS: Final = 365 * 86_400.0
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+#: RFC 3339, date-time. Python would also take a week, a day alone, or a time of no zone.
+_DATE_TIME: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})",
+    re.IGNORECASE,
+)
 
 
 def _broken(message: str) -> PydanticCustomError:
@@ -67,6 +85,38 @@ def _event_filter(text: str) -> str:
     return text
 
 
+def _event_type(text: str) -> str:
+    if not is_event_type(text):
+        raise _broken(f"this is no event type: {EVENT_TYPE_RULE}")
+    return text
+
+
+def _uuid(text: object) -> UUID:
+    if not isinstance(text, str) or not UUID_FORM.fullmatch(text):
+        raise _broken("this is no id of an event, which is a UUID of 32 hexadecimal digits in five groups")
+    return UUID(text)
+
+
+def _moment(text: object) -> datetime:
+    moment = _date_time(text) if isinstance(text, str) and _DATE_TIME.fullmatch(text) else None
+    if moment is None:
+        raise _broken(
+            "this is no time as in RFC 3339, such as 2026-11-30T14:00:00Z; in a URL, write a + as %2B"
+        )
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        # The first or the last day that there is: in UTC it is before or after all of them, and so of every event.
+        return _FIRST if moment.year == 1 else _LAST
+
+
+def _date_time(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text.upper())
+    except ValueError:
+        return None
+
+
 def _header_name(text: str) -> str:
     problem = header_name_problem(text.lower())
     if problem:
@@ -91,6 +141,28 @@ EndpointId = Annotated[
     str,
     Field(pattern=r"^ep_[A-Za-z0-9_-]{1,64}$", description="`ep_` and up to 64 letters, digits, _ or -."),
 ]
+TargetText = Annotated[
+    str,
+    Field(
+        pattern=r"^(handler|endpoint):[A-Za-z0-9_.-]{1,200}$",
+        description="`endpoint:<id>` or `handler:<name>`.",
+        examples=["handler:billing"],
+    ),
+]
+EventId = Annotated[
+    UUID, BeforeValidator(_uuid), Field(description="The event's id, which is its `webhook-id`.")
+]
+EventTypeText = Annotated[
+    str,
+    AfterValidator(_event_type),
+    Field(
+        max_length=MAX_EVENT_TYPE_CHARACTERS,
+        description="One event type; no `*`.",
+        examples=["order.created"],
+        json_schema_extra={"pattern": r"^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$"},
+    ),
+]
+Moment = Annotated[datetime, BeforeValidator(_moment)]
 UrlText = Annotated[
     str,
     AfterValidator(_url),

@@ -6,7 +6,7 @@ and is cut.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_origin
 
 from pydantic import ValidationError
 
@@ -49,14 +49,16 @@ def read_body(model: type[Model], body: bytes) -> Model:
 
 
 def read_query(model: type[Model], pairs: Iterable[tuple[str, str]]) -> Model:
-    """Read a query's parameters.
+    """Read a query's parameters. Those that are lists may be repeated, or separated by commas.
 
     Raises:
         ProblemError: one is unknown, wrong, or given twice.
     """
     # A name that can't be written as UTF-8 could not be named.
     given = [(name.encode(errors="replace").decode(), value) for name, value in pairs]
-    repeated = [name for name, count in Counter(name for name, _ in given).items() if count > 1]
+    lists = {name for name, field in model.model_fields.items() if get_origin(field.annotation) is tuple}
+    counted = Counter(name for name, _ in given if name not in lists)
+    repeated = [name for name, count in counted.items() if count > 1]
     if repeated:
         raise _query_invalid(
             tuple(
@@ -64,8 +66,12 @@ def read_query(model: type[Model], pairs: Iterable[tuple[str, str]]) -> Model:
                 for name in repeated[:_MAX_ERRORS]
             )
         )
+    values: dict[str, object] = dict(given)
+    for name in lists & values.keys():
+        texts = [text for other, text in given if other == name]
+        values[name] = tuple(part.strip() for text in texts for part in text.split(","))
     try:
-        return model.model_validate(dict(given))
+        return model.model_validate(values)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False, include_context=False)
         raise _query_invalid(_field_problems(errors, "parameter")) from None
@@ -76,7 +82,7 @@ def _query_invalid(errors: tuple[FieldProblem, ...]) -> ProblemError:
 
 
 def _field_problems(errors: Sequence[Any], where: Any) -> tuple[FieldProblem, ...]:
-    return tuple(
+    found = (
         FieldProblem(
             where=where,
             name=_pointer(error["loc"]) if where == "pointer" else _cut(str(error["loc"][0])),
@@ -84,6 +90,8 @@ def _field_problems(errors: Sequence[Any], where: Any) -> tuple[FieldProblem, ..
         )
         for error in errors[:_MAX_ERRORS]
     )
+    # Two values of one parameter may break the same rule.
+    return tuple(dict.fromkeys(found))
 
 
 def _pointer(location: Sequence[str | int]) -> str:

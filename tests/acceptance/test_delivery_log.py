@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import urllib.request
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -19,6 +21,7 @@ from tests.support.child import Child
 from tests.support.eventually import eventually
 from tests.support.marks import PAYLOAD_MARK
 from tests.support.pipeline import Pipeline
+from tests.support.threaded_api import threaded_api
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +98,30 @@ def test_an_event_is_in_the_log_soon(running: Pipeline, recorder: Child) -> None
         return len(page.deliveries) == len(ids) and set(statuses) == {"succeeded"}
 
     eventually(all_there, what="200 deliveries in the log")
+
+
+def test_a_delivery_is_found_over_http(running: Pipeline, recorder: Child) -> None:
+    """By its endpoint and its event, with the attempt and the receiver's words, and without the payload."""
+    assert recorder.is_running
+    mailbox = running.mailbox(respond(200, body=b"thank you"))
+    running.wait_until_known(mailbox)
+    event_id = running.append(f"{mailbox.event_type}.asked")
+    with threaded_api(running.installation.database_url) as api:
+
+        def asked(path: str) -> Any:
+            request = urllib.request.Request(  # noqa: S310 - our own address
+                api.base + path, headers={"Authorization": f"Bearer {api.token}"}
+            )
+            with urllib.request.urlopen(request) as answer:  # noqa: S310 - our own address
+                text = answer.read().decode()
+            assert PAYLOAD_MARK not in text
+            return json.loads(text)
+
+        query = f"endpoint_id={mailbox.id}&event_type={mailbox.event_type}.asked&status=succeeded"
+        (found,) = eventually(
+            lambda: asked(f"/v1/deliveries?{query}")["items"] or None, what=f"{event_id} over HTTP"
+        )
+        shown = asked(f"/v1/deliveries/{found['id']}")
+    assert (found["event_id"], found["target"]) == (str(event_id), f"endpoint:{mailbox.id}")
+    (attempt,) = shown["attempts_made"]
+    assert (attempt["outcome"], attempt["http_status"]) == ("succeeded", 200)

@@ -19,6 +19,7 @@ a round trip, a bound, another program's judgement, or an error that is short an
 | what an application appends, filters | `test_appended_rows` | `outbox/test_row`, `outbox/test_payload` |
 | settings, their file, durations | `test_settings` | `settings/test_load_settings`, `test_duration` |
 | requests to the API, and what is no HTTP | `test_api_requests` | `api/test_requests`, `api/test_access` |
+| questions to the delivery log | `test_log_questions` | `api/test_delivery_queries` |
 | sealed texts and key rings | `test_sealed_texts` | `webhook/test_key_ring`, `webhook/test_rotation` |
 | arguments of the command line | `test_arguments` | |
 """

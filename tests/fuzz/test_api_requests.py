@@ -181,6 +181,7 @@ HTTP = [
     b"GET /v1/endpoints?limit=5 HTTP/1.1\r\nhost: x\r\nauthorization: Bearer obx_hunter2\r\n\r\n",
     b"POST /v1/endpoints HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}",
     b"PATCH /v1/endpoints/ep_1 HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+    b"GET /v1/deliveries?status=failed&since=2026-11-30T14:00:00Z&target=hunter2 HTTP/1.1\r\nhost: x\r\n\r\n",
     b'DELETE /v1/endpoints/%00 HTTP/1.0\r\nif-match: "1"\r\n\r\n',
 ]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import aiohttp
@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from connectors.webhook.key_ring import NO_KEYS, KeyRing
 from streams.api.access import new_token
-from streams.api.server import Server
+from streams.api.server import LOG_READ_WITHIN, Server
 from streams.settings import Settings
 
 __all__ = ["ApiClient", "Reply", "an_endpoint_body", "running_api"]
@@ -94,7 +94,12 @@ class ApiClient:
 
 @asynccontextmanager
 async def running_api(
-    database_url: str, *, keys: KeyRing = NO_KEYS, tokens: bool = True, **settings: Any
+    database_url: str,
+    *,
+    keys: KeyRing = NO_KEYS,
+    tokens: bool = True,
+    log_read_within: timedelta = LOG_READ_WITHIN,
+    **settings: Any,
 ) -> AsyncGenerator[ApiClient]:
     """Run the API; the client has a token with the scope write."""
     text, entry = new_token("writer", "write")
@@ -106,6 +111,7 @@ async def running_api(
         ),
         keys=keys,
         now=lambda: datetime.now(UTC),
+        log_read_within=log_read_within,
     )
     try:
         # Without its own decoding, and a connection each: nothing of one request meets another.

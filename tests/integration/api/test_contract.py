@@ -24,11 +24,14 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import EndpointExistsError
 from streams.api.openapi import openapi_document
 from streams.api.server import OPERATIONS
+from streams.recorder.fold import fold
 from tests.support.api import ApiClient
+from tests.support.attempt_records import an_entry
 from tests.support.threaded_api import threaded_api
 from tests.unit.webhook.records import endpoint
 
@@ -90,6 +93,21 @@ def test_it_does_so_with_an_endpoint_that_is_there(
         EndpointStore(connection).add(replace(endpoint(), id="ep_known"))
     case.path_parameters = {"endpoint_id": "ep_known"}
     # Whether a case was to be refused for its path alone is not known here.
+    checks = [check for check in CHECKS if check is not negative_data_rejection]
+    case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
+
+
+@schema.include(path_regex="delivery_id").parametrize()
+@BOUNDED
+def test_it_does_so_with_a_delivery_that_is_there(
+    case: schemathesis.Case[Any], served: ApiClient, outbox_database_url: str
+) -> None:
+    """The same for operations on a delivery that is in the log."""
+    entry = an_entry("retried")
+    writer = DeliveryLogWriter(outbox_database_url)
+    writer.write([entry.attempt], fold([entry]))
+    writer.close()
+    case.path_parameters = {"delivery_id": entry.delivery.id}
     checks = [check for check in CHECKS if check is not negative_data_rejection]
     case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
 

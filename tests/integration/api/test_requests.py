@@ -177,6 +177,13 @@ async def test_what_is_no_http_is_a_problem_and_leaves_no_word_in_the_log(
         b"/v1/endpoints?cursor=MDAwMS0wMS0wMVQwMDowMDowMCsyMzo1OSBlcF8x",
         b"/v1/endpoints?cursor=OTk5OS0xMi0zMVQyMzo1OTo1OS0yMzo1OSBlcF8x",
         b"/v1/endpoints?cursor=" + b"A" * 200,
+        b"/v1/deliveries?cursor=ffffffff-ffff-8fff-bfff-ffffffffffff",
+        b"/v1/deliveries?cursor=00000000000080008000000000000000",
+        b"/v1/deliveries?since=0001-01-01T00:00:00%2B23:59&until=9999-12-31T23:59:59-23:59",
+        b"/v1/deliveries?event_id=ffffffff-ffff-ffff-ffff-ffffffffffff&status=failed,failed",
+        b"/v1/deliveries?target=handler:%00&status=%ED%A0%80",
+        b"/v1/deliveries/e677d21f-dbff-8fff-bfff-ffffffffffff",
+        b"/v1/deliveries/\xff",
     ],
 )
 async def test_an_odd_target_is_a_problem_and_no_defect(api: ApiClient, target: bytes) -> None:

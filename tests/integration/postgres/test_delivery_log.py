@@ -227,6 +227,7 @@ def test_a_delivery_is_shown_with_its_attempts(writer: DeliveryLogWriter, log: D
     assert delivery.created_at == first.created_at
     assert [attempt.outcome for attempt in attempts] == ["failed", "succeeded"]
     assert (attempts[0].excerpt, attempts[0].next) == ("maintenance", "outbox.retry-4s")
+    assert log.get(first.delivery.id, newest=1) == (delivery, attempts[1:])
     assert {field.name for field in fields(attempts[0])} >= {"started_at", "duration_ms", "http_status"}
     for unknown in ("ep_1", str(UUID(int=1)), first.delivery.id[:-1] + "0"):
         with pytest.raises(DeliveryNotFoundError, match="outbox deliveries list"):
