@@ -8,6 +8,7 @@ consuming). So here it looks again first.
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 
 import structlog
@@ -33,7 +34,9 @@ def knowing_the_topics(coordinator: Any, *, limit_s: float) -> Callable[[Any], A
         loop = asyncio.get_running_loop()
         deadline_s = loop.time() + limit_s
         while (missing := _missing(coordinator)) and loop.time() < deadline_s:
-            await coordinator._client.force_metadata_update()  # noqa: SLF001 - as above
+            with suppress(TimeoutError):
+                looking = coordinator._client.force_metadata_update()  # noqa: SLF001 - as above
+                await asyncio.wait_for(looking, deadline_s - loop.time())
             await asyncio.sleep(_LOOK_AGAIN_S)
         if missing:
             _log.error("topics_missing", topics=" ".join(missing), do="run `outbox setup`, if it never ran")

@@ -117,6 +117,7 @@ class PartitionLedger:
             self._next = None
             self._known = []
             self._known_firsts = []
+            self.recent = Recent(size=_RECENT_DELIVERIES)
 
     def settle(self, offset: int) -> None:
         """Every delivery of this record is settled. Settling twice, or after `close`, changes nothing."""
@@ -126,12 +127,23 @@ class PartitionLedger:
         """The partition is no longer ours: nothing more is committed from here."""
         self.closed = True
 
-    def settled_lately(self) -> Recent:
-        """Of what was taken, what is settled: nobody needs to attempt it again."""
-        return self.recent.without(self._pending)
+    def go_on_from(self, before: "PartitionLedger") -> None:
+        """The partition was ours before: what was taken and settled then needs no attempt now.
+
+        Only where the group's commit has not gone back or away since: a log that was made anew may hold the same events
+        once more, and they are wanted.
+        """
+        last, resumes_at = before._last_commit, self._resumes_at  # noqa: SLF001 - its own kind
+        if last is not None and resumes_at is not None and resumes_at >= last.offset:
+            self.recent = before.recent.without(before._pending)  # noqa: SLF001 - as above
 
     def commit(self) -> Commit | None:
         """What to commit now; None if there is nothing that the last one did not say."""
+        commit = self.standing()
+        return None if commit == self._last_commit else commit
+
+    def standing(self) -> Commit | None:
+        """What a commit says now, whether or not the last one did; None where nothing is known."""
         if self.closed or self._next is None:
             return None
         offset = next(iter(self._pending), None)
@@ -140,8 +152,7 @@ class PartitionLedger:
             offset = self._skip_known(self._next)
         text = metadata.encode(offset, self._settled_beyond(offset))
         self.congested = len(text) > _CONGESTED_BYTES
-        commit = Commit(offset, text)
-        return None if commit == self._last_commit else commit
+        return Commit(offset, text)
 
     def committed(self, commit: Commit) -> None:
         """Kafka acknowledged this commit."""

@@ -27,7 +27,7 @@ class Ledgers:
         self.revoke()
         for partition, ledger in ledgers.items():
             if partition in self._before:
-                ledger.recent = self._before[partition].settled_lately()
+                ledger.go_on_from(self._before[partition])
         self._by_partition = ledgers
         self._before = {}
 
@@ -42,6 +42,11 @@ class Ledgers:
         """What there is to commit now."""
         found = ((partition, ledger.commit()) for partition, ledger in self._by_partition.items())
         return {partition: commit for partition, commit in found if commit is not None}
+
+    def one_again(self) -> dict[Partition, Commit]:
+        """One partition's commit as it stands, to be made again; none where nothing is known of any."""
+        found = ((partition, ledger.standing()) for partition, ledger in self._by_partition.items())
+        return next(({partition: commit} for partition, commit in found if commit is not None), {})
 
     def committed(self, commits: dict[Partition, Commit]) -> None:
         """Kafka acknowledged these."""

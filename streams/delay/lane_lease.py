@@ -6,15 +6,17 @@ from a member only, and has heard from it then. So an accepted commit is a lease
 sent; the other half is for what was sent on until then and is still on its way.
 
 An assignment begins without one. Commits that say something new are questions as well; where there are none, one lane's
-last commit is made again.
+last commit is made again. An answer belongs to the question that said the same: one that is lost costs a moment.
 """
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import Final
 
 from streams.commit.lease import Lease
 
 __all__ = ["LaneLease"]
+
+_MOST_UNANSWERED: Final = 1_000
 
 
 class LaneLease:
@@ -29,8 +31,8 @@ class LaneLease:
         self._monotonic_s = monotonic_s
         self._lasts_s = session_s / 2
         self._lease = Lease(session_s=self._lasts_s, monotonic_s=monotonic_s)
-        #: When each unanswered question was asked, the oldest first; None for one of an earlier assignment.
-        self._unanswered: deque[float | None] = deque()
+        #: What was asked and not answered, and when it was asked first.
+        self._unanswered: dict[Hashable, float] = {}
         self._asked_at_s: float | None = None
 
     def held(self) -> bool:
@@ -40,7 +42,7 @@ class LaneLease:
     def begin(self) -> None:
         """Other lanes, or none: what was asked before says nothing of them."""
         self._lease = Lease(session_s=self._lasts_s, monotonic_s=self._monotonic_s)
-        self._unanswered = deque(None for _ in self._unanswered)
+        self._unanswered = {}
         self._asked_at_s = None
 
     def must_ask(self) -> bool:
@@ -56,17 +58,17 @@ class LaneLease:
     def _given_up(self, asked_at_s: float) -> bool:
         return self._monotonic_s() - asked_at_s >= self._lasts_s
 
-    def asked(self) -> None:
-        """A commit is about to be sent."""
+    def asked(self, question: Hashable) -> None:
+        """A commit is about to be sent; `question` is what it says."""
         self._asked_at_s = self._monotonic_s()
-        self._unanswered.append(self._asked_at_s)
+        if len(self._unanswered) >= _MOST_UNANSWERED:
+            self._unanswered.clear()
+        self._unanswered.setdefault(question, self._asked_at_s)
 
-    def answered(self, *, accepted: bool) -> None:
-        """The oldest question was answered. Refused: ask again soon."""
-        asked_at_s = self._unanswered.popleft() if self._unanswered else None
-        if asked_at_s is None:
-            return
-        if accepted:
-            self._lease.renew(asked_at_s=asked_at_s)
-        else:
+    def answered(self, question: Hashable, *, accepted: bool) -> None:
+        """A question was answered. Refused: ask again soon."""
+        asked_at_s = self._unanswered.pop(question, None)
+        if not accepted:
             self._asked_at_s = None
+        elif asked_at_s is not None:
+            self._lease.renew(asked_at_s=asked_at_s)

@@ -9,7 +9,6 @@ decide anything about a delivery: only when, by the `outbox-due-at` that the rec
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
 from typing import Protocol
 
 from connectors.kafka.record import OutgoingRecord
@@ -29,6 +28,8 @@ MAX_OUTSTANDING = 20_000
 MAX_OUTSTANDING_BYTES = 32 * 1024 * 1024
 _LONGEST_POLL_S = 0.1
 _PRODUCER_POLL_S = 0.01
+#: How soon it is looked again for something to commit, where there was nothing.
+_LOOK_AGAIN_S = 0.05
 
 
 class Clock(Protocol):
@@ -158,12 +159,13 @@ class Lanes:
 
     def poll_s(self) -> float:
         """How long to wait for records: until the next head is due, and no longer than a tenth of a second."""
-        if self.room() <= 0 or not self.lease.held():
-            return _PRODUCER_POLL_S  # what is due has to wait for Kafka's answers
+        if self.room() <= 0:
+            return _PRODUCER_POLL_S  # what is due has to wait for Kafka's acknowledgements
         dues = [due for lane in self._lanes.values() if (due := lane.next_due_ms()) is not None]
         if not dues:
             return _LONGEST_POLL_S
-        return min(max((min(dues) - self._clock.clock_ms()) / 1000, 0.0), _LONGEST_POLL_S)
+        least_s = 0.0 if self.lease.held() else _PRODUCER_POLL_S  # what is due has to wait for an answer
+        return min(max((min(dues) - self._clock.clock_ms()) / 1000, least_s), _LONGEST_POLL_S)
 
     # Commits.
 
@@ -177,10 +179,8 @@ class Lanes:
             return {}
         commits = self.commits()
         if not commits and self.lease.must_ask():
-            self.uncommitted()
-            commits = dict(islice(self.commits().items(), 1))
-        if commits:
-            self._commit_at_s = now_s + self._commit_interval_s
+            commits = self._ledgers.one_again()
+        self._commit_at_s = now_s + (self._commit_interval_s if commits else _LOOK_AGAIN_S)
         return commits
 
     def commits(self) -> dict[Partition, Commit]:

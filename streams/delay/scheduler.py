@@ -162,11 +162,11 @@ class Scheduler:
             for (topic, number), commit in commits.items()
         ]
         self._lanes.committed(commits)
-        self._lanes.lease.asked()
+        self._lanes.lease.asked(_question(offsets))
         try:
             answered = self._consumer.commit(offsets=offsets, asynchronous=asynchronous)  # type: ignore[call-overload]
         except KafkaException as exception:
-            self._on_commit(exception.args[0], [])
+            self._on_commit(exception.args[0], offsets)
             return
         if not asynchronous:
             self._on_commit(None, answered)
@@ -174,7 +174,8 @@ class Scheduler:
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         """Who is no member has nothing accepted; a member may have some of the partitions refused."""
         refused = error or next((tp.error for tp in partitions if tp.error is not None), None)
-        self._lanes.lease.answered(accepted=error is None and any(tp.error is None for tp in partitions))
+        accepted = error is None and any(tp.error is None for tp in partitions)
+        self._lanes.lease.answered(_question(partitions), accepted=accepted)
         if refused is None:
             self._refusal = None
             return
@@ -218,6 +219,10 @@ class Scheduler:
     def _lost(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
         """The lanes are somebody else's already: nothing may be committed."""
         self._lanes.forget()
+
+
+def _question(partitions: list[TopicPartition]) -> frozenset[tuple[str, int, int]]:
+    return frozenset((tp.topic, tp.partition, tp.offset) for tp in partitions)
 
 
 def _known(value: Any) -> Any:

@@ -128,6 +128,11 @@ def source_of(record: OutgoingRecord) -> Source:
     return (topic, int(number)), int(offset)
 
 
+def _answer(partition: Partition, commit: Commit, error: KafkaError | None) -> Any:
+    """What the client says of one partition of a commit."""
+    return SimpleNamespace(topic=partition[0], partition=partition[1], offset=commit.offset, error=error)
+
+
 class FakeConsumer:
     """A member of the group. The test says what its next `consume` brings, and what becomes of its commits."""
 
@@ -207,7 +212,7 @@ class FakeConsumer:
         """What it returns, and what `on_commit` gets, says of each partition whether it was refused."""
         commits = {(tp.topic, tp.partition): Commit(tp.offset, tp.metadata or "") for tp in offsets}
         if self.log.assigned.get(self, []) != self.owned or self not in self.log.members:
-            self._refuse(KafkaError(KafkaError.ILLEGAL_GENERATION), asynchronous=asynchronous)
+            self._refuse(commits, KafkaError(KafkaError.ILLEGAL_GENERATION), asynchronous=asynchronous)
             return None
         if self.fate == "late" and asynchronous:
             self.late.append(commits)
@@ -215,12 +220,12 @@ class FakeConsumer:
         self._late_commits_arrive()
         if self.fate in {"lost", "unanswered"}:
             self.log.committed |= commits if self.fate == "unanswered" else {}
-            self._refuse(KafkaError(KafkaError.REQUEST_TIMED_OUT), asynchronous=asynchronous)
+            self._refuse(commits, KafkaError(KafkaError.REQUEST_TIMED_OUT), asynchronous=asynchronous)
             return None
         refused = KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART) if self.fate == "in part" else None
         answer: list[Any] = []
         for number, (partition, commit) in enumerate(commits.items()):
-            answer.append(SimpleNamespace(error=None if number % 2 else refused))
+            answer.append(_answer(partition, commit, None if number % 2 else refused))
             if answer[-1].error is None:
                 self.log.committed[partition] = commit
         if asynchronous:
@@ -240,19 +245,20 @@ class FakeConsumer:
         callback(self, [TopicPartition(*partition) for partition in self.owned])
         self.owned, self.to_revoke = [], False
 
-    def _refuse(self, error: KafkaError, *, asynchronous: bool) -> None:
+    def _refuse(self, commits: dict[Partition, Commit], error: KafkaError, *, asynchronous: bool) -> None:
         if not asynchronous:
             raise KafkaException(error)
-        self.answers.append((error, []))
+        self.answers.append((error, [_answer(*asked, error) for asked in commits.items()]))
 
     def _late_commits_arrive(self) -> None:
         late, self.late = self.late, []
         for commits in late:
             if self in self.log.members:
                 self.log.committed |= commits
-                self.answers.append((None, [SimpleNamespace(error=None) for _ in commits]))
+                self.answers.append((None, [_answer(*asked, None) for asked in commits.items()]))
             else:
-                self.answers.append((KafkaError(KafkaError.ILLEGAL_GENERATION), []))
+                error = KafkaError(KafkaError.ILLEGAL_GENERATION)
+                self.answers.append((error, [_answer(*asked, error) for asked in commits.items()]))
 
     def _fetched(self, most: int) -> list[FakeMessage]:
         found: list[FakeMessage] = []

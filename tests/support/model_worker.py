@@ -5,7 +5,7 @@ Takes what the agents would take, attempts when the test answers, and knows for 
 
 from collections.abc import Iterable
 
-from streams.commit.ledger import PartitionLedger
+from streams.commit.ledger import Commit, PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
 from streams.records.outcome import Outcome
 from tests.support.dispatch_bench import DispatchBench, Record
@@ -39,7 +39,7 @@ class ModelWorker:
         self.seen_off = {
             identity: partition
             for identity, partition in (self.seen_off | self.settled()).items()
-            if partition in commits
+            if self.goes_on(partition, commits.get(partition))
         }
         self.positions = {partition: commit.offset if commit else 0 for partition, commit in commits.items()}
         self.ledgers.assign(
@@ -81,6 +81,12 @@ class ModelWorker:
         dispatcher = self.bench.dispatcher
         events = record.topic == "outbox.events"
         (dispatcher.take_event if events else dispatcher.take_redelivery)(record, ledger)
+
+    def goes_on(self, partition: Partition, commit: Commit | None) -> bool:
+        """Does the partition stay, and has its commit not gone back? Else its log may be another one."""
+        before = self.own.get(partition)
+        last = None if before is None else before._last_commit
+        return last is not None and commit is not None and commit.offset >= last.offset
 
     def settled(self) -> dict[Identity, Partition]:
         """What was begun in this assignment and is settled by now, and the partition of its record."""

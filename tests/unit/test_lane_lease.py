@@ -20,10 +20,10 @@ def lease(clock: ManualSurroundings) -> LaneLease:
 
 def test_it_lasts_from_the_question_not_from_the_answer(lease: LaneLease, clock: ManualSurroundings) -> None:
     """INV-8: the group may have counted its session from the moment at which it was asked."""
-    lease.asked()
+    lease.asked("a")
     clock.pass_s(2.0)
     assert not lease.held()
-    lease.answered(accepted=True)
+    lease.answered("a", accepted=True)
     assert lease.held()
     clock.pass_s(1.0)
     assert not lease.held()
@@ -32,49 +32,66 @@ def test_it_lasts_from_the_question_not_from_the_answer(lease: LaneLease, clock:
 def test_a_refusal_gives_nothing_and_is_asked_again_at_once(
     lease: LaneLease, clock: ManualSurroundings
 ) -> None:
-    lease.asked()
+    lease.asked("a")
     assert lease.must_wait()
     clock.pass_s(0.1)
-    lease.answered(accepted=False)
+    lease.answered("a", accepted=False)
     assert not lease.held()
     assert lease.must_ask()
     assert not lease.must_wait()
 
 
 def test_an_answer_of_before_an_assignment_says_nothing_of_the_lanes_after_it(lease: LaneLease) -> None:
-    """Answers come late, and in order: the first one belongs to the first question."""
-    lease.asked()
+    """Answers come late; each belongs to the question that said the same."""
+    lease.asked("a")
     lease.begin()
-    lease.asked()
-    lease.answered(accepted=True)
+    lease.asked("b")
+    lease.answered("a", accepted=True)
     assert not lease.held()
-    lease.answered(accepted=True)
+    lease.answered("b", accepted=True)
     assert lease.held()
 
 
 def test_it_is_renewed_before_it_ends(lease: LaneLease, clock: ManualSurroundings) -> None:
     """One that is asked again in time is held without a gap."""
-    lease.asked()
-    lease.answered(accepted=True)
+    lease.asked("a")
+    lease.answered("a", accepted=True)
     for _ in range(100):
         clock.pass_s(0.05)
         if lease.must_ask():
-            lease.asked()
-            lease.answered(accepted=True)
+            lease.asked("a")
+            lease.answered("a", accepted=True)
         assert lease.held()
 
 
 def test_an_answer_that_never_comes_is_not_awaited_for_ever(
     lease: LaneLease, clock: ManualSurroundings
 ) -> None:
-    lease.asked()
+    lease.asked("a")
     clock.pass_s(SESSION_S)
     assert not lease.must_wait()
     assert lease.must_ask()
-    lease.asked()
+    lease.asked("b")
     assert lease.must_wait()
+    lease.answered("b", accepted=True)
+    assert lease.held()
+
+
+def test_a_lost_answer_to_what_is_asked_again_costs_one_round(
+    lease: LaneLease, clock: ManualSurroundings
+) -> None:
+    """It can't be told from a late one, so the answer counts from when it was asked first; the next one is fresh."""
+    lease.asked("a")
+    clock.pass_s(SESSION_S)
+    lease.asked("a")
+    lease.answered("a", accepted=True)
+    assert not lease.held()
+    clock.pass_s(SESSION_S)
+    lease.asked("a")
+    lease.answered("a", accepted=True)
+    assert lease.held()
 
 
 def test_an_answer_to_no_question_is_nothing(lease: LaneLease) -> None:
-    lease.answered(accepted=True)
+    lease.answered("a", accepted=True)
     assert not lease.held()

@@ -1,5 +1,6 @@
 """The ledgers of an assignment, and the memory of what was taken lately."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -81,12 +82,30 @@ def test_a_partition_that_stays_keeps_its_memory_of_what_was_settled() -> None:
         before.receive(offset)
         assert before.recent.first_time(key, offset=offset)
     before.settle(5)
+    ledgers.committed(ledgers.commits())
     ledgers.revoke()
-    ledgers.assign({FIRST: PartitionLedger(committed=5)})
+    ledgers.assign({FIRST: PartitionLedger(committed=6)})
     after = ledgers.get(FIRST)
     assert after is not None
-    assert not after.recent.first_time("settled", offset=5)
+    assert not after.recent.first_time("settled", offset=9)
     assert after.recent.first_time("left", offset=6)
+
+
+@pytest.mark.parametrize(("committed", "found"), [(None, 0), (3, 3), (6, 0)])
+def test_a_log_that_was_made_anew_is_delivered_whole(committed: int | None, found: int) -> None:
+    """CASES 31: what is in it now is wanted, although the worker has settled the same events in the log before."""
+    ledgers = assigned(FIRST)
+    before = ledgers.get(FIRST)
+    assert before is not None
+    before.receive(5)
+    before.recent.first_time("event", offset=5)
+    before.settle(5)
+    ledgers.committed(ledgers.commits())
+    ledgers.assign({FIRST: PartitionLedger(committed=committed)})
+    after = ledgers.get(FIRST)
+    assert after is not None
+    after.receive(found)
+    assert after.recent.first_time("event", offset=found)
 
 
 def test_a_partition_that_was_away_has_no_memory() -> None:

@@ -15,7 +15,7 @@ def schedulers() -> Iterator[SchedulerMachine]:
     for partition in PARTITIONS:
         machine.park(partition, 1, wait_ms=0, laps_ms=0, hole=0, garbled=None)
     for _ in range(3):
-        machine.everybody_works(0.0, BATCH, 0, OUTSTANDING, "arrives")
+        machine.everybody_works(0.06, BATCH, 0, OUTSTANDING, "arrives")
     assert not machine.log.skipped()
     assert machine.log.sources() == machine.log.moved_sources()
     yield machine

@@ -115,8 +115,8 @@ def count_a_question_as_its_answer(patch: pytest.MonkeyPatch) -> None:
     """A scheduler that is cut off goes on as long as it asks."""
     right = LaneLease.asked
 
-    def asked(self: LaneLease) -> None:
-        right(self)
+    def asked(self: LaneLease, question: Any) -> None:
+        right(self, question)
         self._lease.renew(asked_at_s=self._monotonic_s())
 
     patch.setattr(LaneLease, "asked", asked)

@@ -91,7 +91,7 @@ def forget_what_was_taken(patch: pytest.MonkeyPatch) -> None:
 
 def forget_at_each_rebalance(patch: pytest.MonkeyPatch) -> None:
     """What was taken is not remembered of a partition that stays."""
-    patch.setattr(PartitionLedger, "settled_lately", lambda _: Recent(size=100))
+    patch.setattr(PartitionLedger, "go_on_from", lambda *_: None)
 
 
 def remember_what_was_left_to_others(patch: pytest.MonkeyPatch) -> None:
