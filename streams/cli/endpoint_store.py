@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from connectors.postgres.audit import Actor
 from connectors.postgres.connection import connect
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import EndpointNotFoundError
+from connectors.postgres.errors import EndpointNotFoundError, EndpointUnreadableError
 from connectors.webhook.errors import SecretLockedError
 from streams.errors import SettingsError
 from streams.settings import load_settings
@@ -33,7 +33,7 @@ def reseal_all() -> tuple[int, list[str]]:
     """Seal what all endpoints keep secret with the current key, each in a transaction of its own.
 
     Returns:
-        how many were sealed anew, and what is wrong with each that could not be opened.
+        how many were sealed anew, and what is wrong with each that could not be read or opened.
 
     Raises:
         SettingsError: there is no key.
@@ -47,7 +47,7 @@ def reseal_all() -> tuple[int, list[str]]:
                 resealed += store.reseal(endpoint_id)
             except EndpointNotFoundError:
                 continue  # removed meanwhile
-            except SecretLockedError as error:
+            except (EndpointUnreadableError, SecretLockedError) as error:
                 locked.append(str(error))
     return resealed, locked
 
