@@ -93,7 +93,7 @@ def statement_errors() -> Generator[None]:
     """Turn psycopg's errors into this package's.
 
     Raises:
-        SchemaMissingError: a table is not there.
+        SchemaMissingError: a table is not there, or a column of it.
         LockHeldError: somebody else held what it waited for.
         StatementTimeoutError: it was given no more time.
         DatabaseUnreachableError: the connection was lost.
@@ -101,9 +101,9 @@ def statement_errors() -> Generator[None]:
     """
     try:
         yield
-    except (pg_errors.UndefinedTable, pg_errors.InvalidSchemaName) as error:
+    except (pg_errors.UndefinedTable, pg_errors.UndefinedColumn, pg_errors.InvalidSchemaName) as error:
         raise SchemaMissingError(
-            "The outbox's tables are not in this database. Run `outbox setup`, or correct "
+            "The outbox's tables are not in this database, or are an older version's. Run `outbox setup`, or correct "
             "OUTBOX_DATABASE_URL."
         ) from error
     except (psycopg.IntegrityError, psycopg.DataError) as error:

@@ -8,7 +8,7 @@
     │   └── StatementTimeoutError  a statement that was given no more time
     │       └── LockHeldError      it waited for what somebody else holds
     ├── DatabaseUnsuitableError    a server or a database that the outbox can't live in
-    ├── SchemaMissingError         the tables aren't there: `outbox setup` has not run against this database
+    ├── SchemaMissingError         the tables aren't there, or are older: `outbox setup` has not run
     ├── MigrationError             a migration that failed, or another run that doesn't end
     ├── SlotRefusedError           Postgres made no replication slot
     ├── StatementFailedError       anything else that Postgres refused
@@ -71,7 +71,7 @@ class DatabaseUnsuitableError(PostgresError):
 
 
 class SchemaMissingError(PostgresError):
-    """The outbox's tables are not in this database."""
+    """The outbox's tables are not in this database, or not as this version needs them."""
 
 
 class MigrationError(PostgresError):

@@ -8,7 +8,9 @@ from contextlib import suppress
 from urllib.parse import urlsplit
 
 import aiohttp
+import psycopg
 import pytest
+from structlog.testing import capture_logs
 
 from streams.api.pipeline import AT_WORK
 from tests.support.api import running_api
@@ -75,3 +77,18 @@ async def test_a_silent_postgres_holds_up_neither_requests_nor_the_end(
         await api.server.stop()
         with suppress(aiohttp.ClientError):
             await left
+
+
+async def test_tables_of_an_older_version_are_no_defect(outbox_database_url: str) -> None:
+    """503 until `outbox setup` has run, as with no tables at all; the log says that."""
+    with psycopg.connect(outbox_database_url) as connection:
+        connection.execute("alter table outbox.endpoints rename column headers to headers_to_come")
+    try:
+        async with running_api(outbox_database_url) as api:
+            with capture_logs() as lines:
+                reply = await api("GET", "/v1/endpoints")
+    finally:
+        with psycopg.connect(outbox_database_url) as connection:
+            connection.execute("alter table outbox.endpoints rename column headers_to_come to headers")
+    assert (reply.status, reply.kind) == (503, "unavailable")
+    assert "outbox setup" in next(line["error"] for line in lines if line["event"] == "database_unavailable")
