@@ -17,14 +17,17 @@ __all__ = ["opened_store", "reseal_all"]
 
 
 @contextmanager
-def opened_store() -> Generator[EndpointStore]:
+def opened_store(*, stores_secrets: bool = True) -> Generator[EndpointStore]:
     """The store of OUTBOX_DATABASE_URL.
+
+    Args:
+        stores_secrets: whether secrets may be written with it. Who only looks, or removes, needs no key.
 
     Raises:
         SettingsError: a setting is wrong, or secrets would be stored as plain text and nobody chose that.
     """
     settings = load_settings(needs=("database_url",))
-    keys = settings.writing_key_ring()
+    keys = settings.writing_key_ring() if stores_secrets else settings.key_ring()
     with connect(settings.database_url.get_secret_value()) as connection:
         yield EndpointStore(connection, keys=keys, actor=Actor(name=f"cli:{_user()}"))
 

@@ -80,7 +80,7 @@ def add(
 @app.command("list")
 def list_endpoints(*, as_json: AsJson = False) -> None:
     """List all endpoints, oldest first. One that is stored in a form that is refused now is told on stderr."""
-    with said_plainly(), opened_store() as store:
+    with said_plainly(), opened_store(stores_secrets=False) as store:
         found = store.everything()
     endpoints = [one.endpoint for one in found if isinstance(one, StoredEndpoint)]
     for one in found:
@@ -95,7 +95,7 @@ def list_endpoints(*, as_json: AsJson = False) -> None:
 @app.command()
 def show(endpoint_id: EndpointId, *, as_json: AsJson = False) -> None:
     """Show one endpoint, without its secrets."""
-    with said_plainly(), opened_store() as store:
+    with said_plainly(), opened_store(stores_secrets=False) as store:
         endpoint = store.get(endpoint_id)
     _show(endpoint, as_json=as_json)
 
@@ -165,7 +165,7 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
 @app.command()
 def remove(endpoint_id: EndpointId) -> None:
     """Remove an endpoint. Deliveries that wait for it are cancelled."""
-    with said_plainly(), opened_store() as store:
+    with said_plainly(), opened_store(stores_secrets=False) as store:
         store.remove(endpoint_id)
     typer.echo(f"removed {endpoint_id}")
 
