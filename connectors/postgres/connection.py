@@ -16,14 +16,23 @@ from psycopg.conninfo import conninfo_to_dict
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
     DatabaseUrlError,
+    LockHeldError,
     SchemaMissingError,
     StatementFailedError,
     StatementTimeoutError,
 )
 
-__all__ = ["address", "connect", "connection_parameters", "reason", "statement_errors"]
+__all__ = ["SILENCE_PARAMETERS", "address", "connect", "connection_parameters", "reason", "statement_errors"]
 
 CONNECT_TIMEOUT_S: Final = 10
+
+SILENCE_PARAMETERS: Final = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+"""For connections that are kept: a server that is gone without a word counts as lost after 25 s."""
 
 _DEFAULTS: Final[dict[str, Any]] = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "outbox"}
 
@@ -84,24 +93,29 @@ def statement_errors() -> Generator[None]:
     """Turn psycopg's errors into this package's.
 
     Raises:
-        SchemaMissingError: a table is not there.
+        SchemaMissingError: a table is not there, or a column of it.
+        LockHeldError: somebody else held what it waited for.
         StatementTimeoutError: it was given no more time.
         DatabaseUnreachableError: the connection was lost.
         StatementFailedError: anything else.
     """
     try:
         yield
-    except (pg_errors.UndefinedTable, pg_errors.InvalidSchemaName) as error:
+    except (pg_errors.UndefinedTable, pg_errors.UndefinedColumn, pg_errors.InvalidSchemaName) as error:
         raise SchemaMissingError(
-            "The outbox's tables are not in this database. Run `outbox setup`, or correct "
+            "The outbox's tables are not in this database, or are an older version's. Run `outbox setup`, or correct "
             "OUTBOX_DATABASE_URL."
         ) from error
     except (psycopg.IntegrityError, psycopg.DataError) as error:
         # `from None`: its DETAIL quotes the row.
         raise StatementFailedError(f"Postgres refused ({error.sqlstate}): {reason(error)}.") from None
-    except (pg_errors.QueryCanceled, pg_errors.LockNotAvailable) as error:
+    except pg_errors.LockNotAvailable as error:
+        raise LockHeldError(
+            f"Postgres gave up a statement: {reason(error)}. Try again when nobody holds it up."
+        ) from error
+    except pg_errors.QueryCanceled as error:
         raise StatementTimeoutError(
-            f"Postgres gave up a statement: {reason(error)}. Ask for less, or again when nobody holds it up."
+            f"Postgres gave up a statement: {reason(error)}. Ask for less, or again when it has less to do."
         ) from error
     except psycopg.OperationalError as error:
         raise DatabaseUnreachableError(

@@ -17,21 +17,14 @@ import psycopg
 from psycopg import errors as pg_errors
 from psycopg import sql
 
-from connectors.postgres.connection import connect, reason, statement_errors
+from connectors.postgres.connection import SILENCE_PARAMETERS, connect, reason, statement_errors
 from connectors.postgres.errors import RowRefusedError
 from connectors.postgres.log_partitions import drop_days_before, make_days
 from connectors.postgres.log_rows import AttemptRow, DeliveryRow
 
 __all__ = ["DeliveryLogWriter"]
 
-# What a server that is gone without a word costs at most, before it counts as unreachable.
-_PARAMETERS: Final = {
-    "application_name": "outbox-recorder",
-    "keepalives_idle": 10,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 25_000,
-}
+_PARAMETERS: Final = {"application_name": "outbox-recorder", **SILENCE_PARAMETERS}
 _SESSION: Final = (
     # Nothing here takes a second; what does is waiting for somebody's lock, and is better tried again.
     "set statement_timeout = '60s'",

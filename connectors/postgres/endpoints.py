@@ -14,9 +14,10 @@ tables, in the WAL and on Kafka.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 import psycopg
@@ -29,7 +30,10 @@ from connectors.postgres.errors import EndpointExistsError, EndpointNotFoundErro
 from connectors.postgres.stored_endpoint import (
     COLUMNS,
     StoredEndpoint,
+    UnreadableEndpoint,
     changed_fields,
+    listed_endpoint,
+    repaired_endpoint,
     row_values,
     stored_endpoint,
 )
@@ -58,6 +62,7 @@ where id = %(id)s
 
 _SELECT_ONE: Final = f"select {COLUMNS} from outbox.endpoints where id = %(id)s"  # noqa: S608 - constants, here and below
 _SELECT_LOCKED: Final = f"{_SELECT_ONE} for update"
+_SELECT_REVISION_LOCKED: Final = "select revision from outbox.endpoints where id = %(id)s for update"
 _SELECT_ALL: Final = f"select {COLUMNS} from outbox.endpoints order by created_at, id"  # noqa: S608
 _SELECT_ALL_LOCKED: Final = f"{_SELECT_ALL} for update"
 _SELECT_PAGE: Final = f"""
@@ -72,6 +77,9 @@ _TELL: Final = """
 insert into outbox.outbox (id, channel, type, aggregate_type, aggregate_id, payload)
 values (%s, 'endpoints', %s, 'endpoint', %s, %s)
 """
+#: The values that a row is read with instead of its own: none.
+_NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
+
 _FORGET: Final = "delete from outbox.outbox where id = %s"
 
 
@@ -86,7 +94,8 @@ class EndpointStore:
     Every method is one transaction; within one that the caller has open, it is a savepoint of that, and the
     change takes effect with the caller's commit.
 
-    All raise `SchemaMissingError`, `DatabaseUnreachableError` or `StatementFailedError` when Postgres does.
+    All raise `SchemaMissingError`, `DatabaseUnreachableError` or `StatementFailedError` when Postgres does; and those
+    that read one endpoint `EndpointUnreadableError`, where its row is one that today's rules refuse.
 
     Args:
         connection: to the database.
@@ -137,11 +146,17 @@ class EndpointStore:
         return self._one(_SELECT_ONE, endpoint_id)
 
     def list(self) -> tuple[Endpoint, ...]:
-        """Return all endpoints, oldest first."""
-        return tuple(stored.endpoint for stored in self._all(_SELECT_ALL))
+        """Return all endpoints that can be read, oldest first."""
+        return tuple(one.endpoint for one in self.everything() if isinstance(one, StoredEndpoint))
 
-    def page(self, *, limit: int, after: tuple[datetime, str] | None = None) -> tuple[StoredEndpoint, ...]:
-        """Return endpoints, oldest first: those after one, of which `created_at` and id are given."""
+    def everything(self) -> tuple[StoredEndpoint | UnreadableEndpoint, ...]:
+        """Return all endpoints, oldest first, and in their places those that can't be read."""
+        return self._all(_SELECT_ALL)
+
+    def page(
+        self, *, limit: int, after: tuple[datetime, str] | None = None
+    ) -> tuple[StoredEndpoint | UnreadableEndpoint, ...]:
+        """As `everything`, of those after one of which `created_at` and id are given."""
         created_at, endpoint_id = (None, None) if after is None else after
         return self._all(_SELECT_PAGE, {"created_at": created_at, "id": endpoint_id, "limit": limit})
 
@@ -172,17 +187,26 @@ class EndpointStore:
         change: Callable[[StoredEndpoint], StoredEndpoint],
         *,
         action: str = "endpoint.changed",
+        instead: Mapping[str, Any] = _NOTHING,
     ) -> StoredEndpoint:
-        """As `update`, for all that is stored of an endpoint; `action` is the change's name in the audit table."""
+        """As `update`, for all that is stored of an endpoint.
+
+        Args:
+            endpoint_id: which one.
+            change: as `update`'s.
+            action: the change's name in the audit table.
+            instead: values of columns that the row is read with if it can't be read with its own: what the change sets
+                anyhow. So a row that is refused can be repaired.
+        """
         with statement_errors(), self._connection.transaction():
-            before = self._one(_SELECT_LOCKED, endpoint_id)
+            before, repaired = repaired_endpoint(self._row(_SELECT_LOCKED, endpoint_id), self._keys, instead)
             after = change(before)
             kept, given = before.endpoint, after.endpoint
             if (given.id, given.created_at) != (kept.id, kept.created_at):
                 raise StatementFailedError(
                     f"Endpoint {endpoint_id} keeps its id and created_at. Add another endpoint instead."
                 )
-            fields = changed_fields(before, after)
+            fields = tuple(dict.fromkeys((*repaired, *changed_fields(before, after))))
             self._write(after, steps=1 if fields else 0)
             if fields:
                 self._audit.add(self._actor, action, endpoint_id=endpoint_id, fields=fields)
@@ -191,20 +215,18 @@ class EndpointStore:
             self._tell("endpoint.changed", stored.endpoint)
             return stored
 
-    def remove(
-        self, endpoint_id: str, *, check: Callable[[StoredEndpoint], None] = lambda _before: None
-    ) -> None:
-        """Remove an endpoint, and tell the workers: what waits for it is cancelled.
+    def remove(self, endpoint_id: str, *, check: Callable[[int], None] = lambda _revision: None) -> None:
+        """Remove an endpoint, and tell the workers: what waits for it is cancelled. Its row need not be readable.
 
         Args:
             endpoint_id: which one.
-            check: looks at the endpoint while it is locked, and may raise instead.
+            check: looks at the endpoint's revision while it is locked, and may raise instead.
 
         Raises:
             EndpointNotFoundError: there is none of this id.
         """
         with statement_errors(), self._connection.transaction():
-            check(self._one(_SELECT_LOCKED, endpoint_id))
+            check(self._row(_SELECT_REVISION_LOCKED, endpoint_id)[0])
             with self._cursor() as cursor:
                 cursor.execute(_DELETE, (endpoint_id,))
             self._tell_row("endpoint.removed", endpoint_id, None)
@@ -232,32 +254,41 @@ class EndpointStore:
             self._tell("endpoint.told", self._one(_SELECT_ONE, endpoint_id).endpoint)
             return True
 
-    def tell_all(self) -> int:
-        """Tell the workers of every endpoint again, and return how many there are.
+    def tell_all(self) -> tuple[int, tuple[UnreadableEndpoint, ...]]:
+        """Tell the workers of every endpoint again, and return how many there are, and those that can't be told.
 
         For a topic that was lost, or endpoints that were added before there was a replication slot. Removals
         are not told again.
         """
         with statement_errors(), self._connection.transaction():
-            endpoints = self._all(_SELECT_ALL_LOCKED)
-            for stored in endpoints:
-                self._tell("endpoint.told", stored.endpoint)
-            return len(endpoints)
+            told, unreadable = 0, []
+            for one in self._all(_SELECT_ALL_LOCKED):
+                if isinstance(one, UnreadableEndpoint):
+                    unreadable.append(one)
+                    continue
+                self._tell("endpoint.told", one.endpoint)
+                told += 1
+            return told, tuple(unreadable)
 
     def _write(self, stored: StoredEndpoint, *, steps: int) -> None:
         with self._cursor() as cursor:
             cursor.execute(_UPDATE, row_values(stored, self._keys) | {"steps": steps})
 
     def _one(self, query: str, endpoint_id: str) -> StoredEndpoint:
+        return stored_endpoint(self._row(query, endpoint_id), self._keys)
+
+    def _row(self, query: str, endpoint_id: str) -> tuple[Any, ...]:
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
             row = cursor.execute(query, {"id": endpoint_id}).fetchone()
         if row is None:
             raise EndpointNotFoundError(endpoint_id)
-        return stored_endpoint(row, self._keys)
+        return row
 
-    def _all(self, query: str, arguments: dict[str, Any] | None = None) -> tuple[StoredEndpoint, ...]:
+    def _all(
+        self, query: str, arguments: dict[str, Any] | None = None
+    ) -> tuple[StoredEndpoint | UnreadableEndpoint, ...]:
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            return tuple(stored_endpoint(row, self._keys) for row in cursor.execute(query, arguments))
+            return tuple(listed_endpoint(row, self._keys) for row in cursor.execute(query, arguments))
 
     def _tell(self, event_type: str, endpoint: Endpoint) -> None:
         self._tell_row(event_type, endpoint.id, endpoint.to_json(self._keys).decode())

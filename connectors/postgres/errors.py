@@ -6,8 +6,9 @@
     ├── DatabaseUrlError           an address that libpq can't read
     ├── DatabaseUnreachableError   no connection, or one that was lost
     │   └── StatementTimeoutError  a statement that was given no more time
+    │       └── LockHeldError      it waited for what somebody else holds
     ├── DatabaseUnsuitableError    a server or a database that the outbox can't live in
-    ├── SchemaMissingError         the tables aren't there: `outbox setup` has not run against this database
+    ├── SchemaMissingError         the tables aren't there, or are older: `outbox setup` has not run
     ├── MigrationError             a migration that failed, or another run that doesn't end
     ├── SlotRefusedError           Postgres made no replication slot
     ├── StatementFailedError       anything else that Postgres refused
@@ -15,6 +16,7 @@
     ├── DeliveryNotFoundError      no delivery in the log has that id
     ├── CursorInvalidError         a text that is no page's cursor
     ├── EndpointNotFoundError      no endpoint has that id
+    ├── EndpointUnreadableError    an endpoint is stored in a form that today's rules refuse
     └── EndpointExistsError        an endpoint has that id already
 
 Messages name the host, the port and the database; never a password, a secret, a payload or a row. Postgres'
@@ -32,6 +34,8 @@ __all__ = [
     "DeliveryNotFoundError",
     "EndpointExistsError",
     "EndpointNotFoundError",
+    "EndpointUnreadableError",
+    "LockHeldError",
     "MigrationError",
     "PostgresError",
     "RowRefusedError",
@@ -58,12 +62,16 @@ class StatementTimeoutError(DatabaseUnreachableError):
     """A statement took, or waited for a lock, longer than its session allows; or somebody cancelled it."""
 
 
+class LockHeldError(StatementTimeoutError):
+    """A statement waited for a row or a table that another transaction holds, longer than its session allows."""
+
+
 class DatabaseUnsuitableError(PostgresError):
     """The server is too old, or the database is not encoded in UTF-8."""
 
 
 class SchemaMissingError(PostgresError):
-    """The outbox's tables are not in this database."""
+    """The outbox's tables are not in this database, or not as this version needs them."""
 
 
 class MigrationError(PostgresError):
@@ -108,6 +116,18 @@ class EndpointNotFoundError(PostgresError, LookupError):
             f"There is no endpoint {endpoint_id[:80]!r}. `outbox endpoints list` shows those there are."
         )
         self.endpoint_id = endpoint_id
+
+
+class EndpointUnreadableError(PostgresError):
+    """An endpoint is stored in a form that today's rules refuse: an older version's, or somebody's SQL."""
+
+    def __init__(self, endpoint_id: str, why: str) -> None:
+        super().__init__(
+            f"Endpoint {endpoint_id[:80]!r} is stored in a form that is refused now: {why}. It is sent nothing new. "
+            "Change what is named to something valid, or remove the endpoint."
+        )
+        self.endpoint_id = endpoint_id
+        self.why = why
 
 
 class EndpointExistsError(PostgresError):

@@ -13,19 +13,33 @@ from typing import Any, Final
 
 import orjson
 
+from connectors.postgres.errors import EndpointUnreadableError
 from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.errors import WebhookError
 from connectors.webhook.key_ring import KeyRing
 from connectors.webhook.secret import Secret
 from connectors.webhook.static_headers import stored_headers
+from outbox.errors import OutboxError
 from outbox.event_filter import EventFilter
 
-__all__ = ["COLUMNS", "StoredEndpoint", "changed_fields", "row_values", "stored_endpoint"]
+__all__ = [
+    "COLUMNS",
+    "StoredEndpoint",
+    "UnreadableEndpoint",
+    "changed_fields",
+    "listed_endpoint",
+    "repaired_endpoint",
+    "row_values",
+    "stored_endpoint",
+]
 
 # In the order of `stored_endpoint`.
 COLUMNS: Final = (
     "id, url, event_types, secrets, enabled, description, created_at, headers, timeout, schedule, max_age, "
     "metadata, revision, updated_at"
 )
+
+_NAMES: Final = COLUMNS.split(", ")
 
 _ENDPOINT_FIELDS: Final = (
     "url",
@@ -48,6 +62,15 @@ class StoredEndpoint:
     metadata: Mapping[str, str] = field(default_factory=dict, repr=False)
     revision: int = 1
     updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadableEndpoint:
+    """An endpoint whose row is refused, and `why`, without a value of it."""
+
+    id: str
+    created_at: datetime
+    why: str
 
 
 def changed_fields(before: StoredEndpoint, after: StoredEndpoint) -> tuple[str, ...]:
@@ -78,7 +101,46 @@ def row_values(stored: StoredEndpoint, keys: KeyRing) -> dict[str, Any]:
 
 
 def stored_endpoint(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint:
-    """Read a row."""
+    """Read a row.
+
+    Raises:
+        EndpointUnreadableError: today's rules refuse it.
+    """
+    try:
+        return _read(row, keys)
+    except (WebhookError, OutboxError) as error:
+        raise EndpointUnreadableError(str(row[0]), str(error).rstrip(".")) from None
+    except (TypeError, ValueError, AttributeError) as error:
+        # Of another shape altogether. Its text may quote a value, so only its kind is told.
+        raise EndpointUnreadableError(str(row[0]), type(error).__name__) from None
+
+
+def listed_endpoint(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint | UnreadableEndpoint:
+    """Read a row for a list, which one bad row doesn't end."""
+    try:
+        return stored_endpoint(row, keys)
+    except EndpointUnreadableError as error:
+        return UnreadableEndpoint(
+            id=error.endpoint_id, created_at=row[_NAMES.index("created_at")], why=error.why
+        )
+
+
+def repaired_endpoint(
+    row: tuple[Any, ...], keys: KeyRing, instead: Mapping[str, Any]
+) -> tuple[StoredEndpoint, tuple[str, ...]]:
+    """Read a row; where it is refused, with other values `instead` in its columns. Gives the names of those, too.
+
+    Raises:
+        EndpointUnreadableError: it is refused even so.
+    """
+    try:
+        return stored_endpoint(row, keys), ()
+    except EndpointUnreadableError:
+        values = {**dict(zip(_NAMES, row, strict=True)), **instead}
+        return stored_endpoint(tuple(values.values()), keys), tuple(instead)
+
+
+def _read(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint:
     endpoint_id, url, event_types, secrets, enabled, description, created_at, *rest = row
     headers, timeout, schedule, max_age, metadata, revision, updated_at = rest
     return StoredEndpoint(

@@ -53,7 +53,13 @@ def header_name_problem(name: str) -> str | None:
 
 
 def header_value_problem(value: str) -> str | None:
-    """Say why a value can't be a static header's, without showing it; None if it can."""
+    """Say why a value can't be a static header's, without showing it; None if it can.
+
+    >>> header_value_problem("sealed:abc")
+    'a header value does not start with sealed:, which marks what is stored sealed'
+    """
+    if is_sealed(value):
+        return "a header value does not start with sealed:, which marks what is stored sealed"
     if _VALUE.fullmatch(value):
         return None
     return (

@@ -4,18 +4,26 @@ Each function is one transaction: the change, what the workers are told, and the
 """
 
 from dataclasses import replace
+from datetime import datetime
 from typing import Final
 from uuid import UUID
 
 import outbox
-from connectors.postgres.stored_endpoint import StoredEndpoint
+from connectors.postgres.stored_endpoint import StoredEndpoint, UnreadableEndpoint
 from streams.api.budgets import BUDGET_FIELDS, check_budgets
 from streams.api.cursor import endpoint_cursor, read_endpoint_cursor
-from streams.api.endpoint_values import new_endpoint, patched
+from streams.api.endpoint_values import columns, new_endpoint, patched
 from streams.api.models import EndpointChange, EndpointNew, NoFields, PageQuery
 from streams.api.operation import Answer, Call, Operation, check_revision, etag
 from streams.api.problem import Problem, ProblemError
-from streams.api.views import EndpointCreated, EndpointPage, EndpointView, TestSent, endpoint_view
+from streams.api.views import (
+    EndpointCreated,
+    EndpointPage,
+    EndpointView,
+    TestSent,
+    endpoint_view,
+    unreadable_view,
+)
 from streams.records.target import TEST_EVENT_TYPE
 
 __all__ = ["ENDPOINT_OPERATIONS"]
@@ -29,7 +37,9 @@ def _create(call: Call) -> Answer:
     stored = call.endpoints.add(endpoint, metadata=new.metadata)
     made = endpoint.secrets[0].reveal() if new.secret is None else None
     view = EndpointCreated(**endpoint_view(stored).model_dump(), secret=made)
-    return Answer(body=view, headers={"Location": f"/v1/endpoints/{endpoint.id}", "ETag": etag(stored)})
+    return Answer(
+        body=view, headers={"Location": f"/v1/endpoints/{endpoint.id}", "ETag": etag(stored.revision)}
+    )
 
 
 def _list(call: Call) -> Answer:
@@ -38,9 +48,19 @@ def _list(call: Call) -> Answer:
     # One more than is shown says whether there is a next page.
     found = call.endpoints.page(limit=query.limit + 1, after=after)
     shown = found[: query.limit]
-    last = shown[-1].endpoint if len(found) > query.limit else None
-    next_cursor = None if last is None else endpoint_cursor(last.created_at, last.id)
-    return Answer(body=EndpointPage(items=[endpoint_view(one) for one in shown], next_cursor=next_cursor))
+    last = _place(shown[-1]) if len(found) > query.limit else None
+    return Answer(
+        body=EndpointPage(
+            items=[endpoint_view(one) for one in shown if isinstance(one, StoredEndpoint)],
+            unreadable=[unreadable_view(one) for one in shown if isinstance(one, UnreadableEndpoint)],
+            next_cursor=None if last is None else endpoint_cursor(*last),
+        )
+    )
+
+
+def _place(one: StoredEndpoint | UnreadableEndpoint) -> tuple[datetime, str]:
+    found = one.endpoint if isinstance(one, StoredEndpoint) else one
+    return found.created_at, found.id
 
 
 def _show(call: Call) -> Answer:
@@ -51,18 +71,18 @@ def _change(call: Call) -> Answer:
     patch: EndpointChange = call.body
 
     def change(before: StoredEndpoint) -> StoredEndpoint:
-        check_revision(call.if_match, before)
+        check_revision(call.if_match, before.revision)
         after = patched(before, patch)
         # Not for a change of something else: the settings may have changed since.
         if patch.model_fields_set & BUDGET_FIELDS:
             check_budgets(after.endpoint, call.settings)
         return after
 
-    return _answer(call.endpoints.change(call.endpoint_id, change))
+    return _answer(call.endpoints.change(call.endpoint_id, change, instead=columns(patch)))
 
 
 def _delete(call: Call) -> Answer:
-    call.endpoints.remove(call.endpoint_id, check=lambda before: check_revision(call.if_match, before))
+    call.endpoints.remove(call.endpoint_id, check=lambda revision: check_revision(call.if_match, revision))
     return Answer(body=None)
 
 
@@ -76,7 +96,7 @@ def _disable(call: Call) -> Answer:
 
 def _set_enabled(call: Call, *, enabled: bool) -> Answer:
     def change(before: StoredEndpoint) -> StoredEndpoint:
-        check_revision(call.if_match, before)
+        check_revision(call.if_match, before.revision)
         return replace(before, endpoint=replace(before.endpoint, enabled=enabled))
 
     action = "endpoint.enabled" if enabled else "endpoint.disabled"
@@ -100,7 +120,7 @@ def _test(call: Call) -> Answer:
 
 
 def _answer(stored: StoredEndpoint) -> Answer:
-    return Answer(body=endpoint_view(stored), headers={"ETag": etag(stored)})
+    return Answer(body=endpoint_view(stored), headers={"ETag": etag(stored.revision)})
 
 
 ENDPOINT_OPERATIONS: Final = (
@@ -136,7 +156,7 @@ ENDPOINT_OPERATIONS: Final = (
         summary="Show an endpoint",
         scope="read",
         answer=EndpointView,
-        problems=("not-found",),
+        problems=("not-found", "conflict"),
         tagged=True,
         run=_show,
     ),
@@ -151,7 +171,7 @@ ENDPOINT_OPERATIONS: Final = (
         body_required=True,
         merge_patch=True,
         answer=EndpointView,
-        problems=("not-found",),
+        problems=("not-found", "conflict"),
         conditional=True,
         tagged=True,
         run=_change,
@@ -178,7 +198,7 @@ ENDPOINT_OPERATIONS: Final = (
         scope="write",
         body=NoFields,
         answer=EndpointView,
-        problems=("not-found",),
+        problems=("not-found", "conflict"),
         conditional=True,
         tagged=True,
         run=_enable,
@@ -192,7 +212,7 @@ ENDPOINT_OPERATIONS: Final = (
         scope="write",
         body=NoFields,
         answer=EndpointView,
-        problems=("not-found",),
+        problems=("not-found", "conflict"),
         conditional=True,
         tagged=True,
         run=_disable,

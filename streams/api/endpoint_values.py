@@ -20,7 +20,7 @@ from streams.api.models import MAX_METADATA, EndpointChange, EndpointNew
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.settings import Settings
 
-__all__ = ["new_endpoint", "patched"]
+__all__ = ["columns", "new_endpoint", "patched"]
 
 
 def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endpoint:
@@ -75,6 +75,22 @@ def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
     metadata = _merged(before.metadata, patch.metadata) if "metadata" in given else dict(before.metadata)
     _check_count("metadata", len(metadata), MAX_METADATA)
     return replace(before, endpoint=replace(before.endpoint, **changes), metadata=metadata)
+
+
+def columns(patch: EndpointChange) -> dict[str, Any]:
+    """What a merge patch sets, whatever was there before, as columns: a row that is refused is read with these."""
+    set_anyhow: dict[str, Any] = {
+        "url": patch.url,
+        "event_types": patch.event_types,
+        "description": patch.description or "",
+        "timeout": _length(patch.timeout_s),
+        "schedule": _schedule(patch.schedule_s),
+        "max_age": _length(patch.max_age_s),
+    }
+    if patch.headers is None:
+        set_anyhow["headers"] = {}
+    given = {name.removesuffix("_s") for name in patch.model_fields_set}
+    return {name: value for name, value in set_anyhow.items() if name in given}
 
 
 def _merged(before: Mapping[str, str], patch: Mapping[str, str | None] | None) -> dict[str, str]:

@@ -15,6 +15,8 @@ from connectors.postgres.errors import (
     DeliveryNotFoundError,
     EndpointExistsError,
     EndpointNotFoundError,
+    EndpointUnreadableError,
+    LockHeldError,
     SchemaMissingError,
     StatementTimeoutError,
 )
@@ -46,27 +48,36 @@ def problem_of(error: Exception, *, request_id: str) -> Problem:  # noqa: PLR091
                 detail="There is no delivery of this id in the log. It forgets them after "
                 "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
             )
-        case EndpointExistsError() | SecretLockedError():
+        case EndpointExistsError() | EndpointUnreadableError() | SecretLockedError():
             return Problem(kind="conflict", detail=str(error))
         case EndpointInvalidError():
             return Problem(kind="body-invalid", detail=str(error))
-        case StatementTimeoutError():
-            _log.warning("database_too_slow", request_id=request_id, error=str(error))
-            return Problem(
-                kind="unavailable",
-                detail="The database took too long, or somebody's lock held it up. Try again.",
-                headers={"Retry-After": "2"},
-            )
         case DatabaseUnreachableError() | SchemaMissingError():
-            _log.warning("database_unavailable", request_id=request_id, error=str(error))
-            return Problem(
-                kind="unavailable",
-                detail="The database gives no answer, or is not set up. Try again later.",
-                headers={"Retry-After": "2"},
-            )
+            return _unavailable(error, request_id=request_id)
         case _:
             _log.error("api_defect", request_id=request_id, error=type(error).__name__, where=_where(error))
             return Problem(kind="internal", detail="The log has more, under this request_id.")
+
+
+def _unavailable(error: DatabaseUnreachableError | SchemaMissingError, *, request_id: str) -> Problem:
+    match error:
+        case LockHeldError():
+            event, detail = (
+                "database_too_slow",
+                "Another change that takes long holds it. Nothing was done. Try again.",
+            )
+        case StatementTimeoutError():
+            event, detail = (
+                "database_too_slow",
+                "The database took too long. Look at what there is before you repeat a change.",
+            )
+        case _:
+            event, detail = (
+                "database_unavailable",
+                "The database gives no answer, or is not set up. Try again later.",
+            )
+    _log.warning(event, request_id=request_id, error=str(error))
+    return Problem(kind="unavailable", detail=detail, headers={"Retry-After": "2"})
 
 
 def _where(error: BaseException) -> list[str]:

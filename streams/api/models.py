@@ -23,6 +23,7 @@ from streams.api.texts import (
     MetadataKey,
     MetadataValue,
     Moment,
+    NamesDiffer,
     Seconds,
     SecretText,
     TargetText,
@@ -79,7 +80,7 @@ class EndpointNew(Request):
     secret: SecretText | None = Field(
         default=None, description="The secret that signs; null: one is made, and shown in the answer, once."
     )
-    headers: dict[HeaderName, HeaderValue] = Field(
+    headers: Annotated[dict[HeaderName, HeaderValue], NamesDiffer] = Field(
         default_factory=dict, max_length=MAX_HEADERS, description=_HEADERS
     )
     metadata: dict[MetadataKey, MetadataValue] = Field(
@@ -97,7 +98,7 @@ class EndpointChange(Request):
     event_types: EventTypes = Field(default_factory=list)
     description: Description | None = None
     enabled: bool = Field(default_factory=bool)
-    headers: dict[HeaderName, HeaderValue | None] | None = Field(
+    headers: Annotated[dict[HeaderName, HeaderValue | None] | None, NamesDiffer] = Field(
         default=None, max_length=MAX_HEADERS, description=f"{_HEADERS} A value of null removes a header."
     )
     metadata: dict[MetadataKey, MetadataValue | None] | None = Field(

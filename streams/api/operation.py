@@ -18,7 +18,6 @@ from connectors.postgres.audit import Actor, AuditLog
 from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import DeliveryNotFoundError, EndpointNotFoundError
-from connectors.postgres.stored_endpoint import StoredEndpoint
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Scope
 from streams.api.models import NoQuery, Request
@@ -130,12 +129,12 @@ class Operation:
     run: Callable[[Call], Answer]
 
 
-def etag(stored: StoredEndpoint) -> str:
+def etag(revision: int) -> str:
     """The entity tag of an endpoint's revision."""
-    return f'"{stored.revision}"'
+    return f'"{revision}"'
 
 
-def check_revision(if_match: str | None, stored: StoredEndpoint) -> None:
+def check_revision(if_match: str | None, revision: int) -> None:
     """Check that an endpoint is the one that the caller has seen.
 
     Raises:
@@ -150,11 +149,11 @@ def check_revision(if_match: str | None, stored: StoredEndpoint) -> None:
             Problem(kind="header-invalid", detail="Put right what `errors` lists.", errors=(wrong,))
         )
     # A weak tag never matches here (RFC 9110, 13.1.1).
-    if etag(stored) not in tags:
+    if etag(revision) not in tags:
         raise ProblemError(
             Problem(
                 kind="revision-differs",
                 detail="Get the endpoint as it is now, and decide again.",
-                headers={"ETag": etag(stored)},
+                headers={"ETag": etag(revision)},
             )
         )

@@ -14,7 +14,7 @@ from streams.errors import SettingsError
 from streams.settings import Settings
 from streams.settings.values import is_loopback
 
-__all__ = ["run_api"]
+__all__ = ["check_settings", "run_api"]
 
 _log = structlog.get_logger("streams.api")
 
@@ -25,8 +25,8 @@ async def run_api(settings: Settings, *, stop: asyncio.Event) -> None:
     Raises:
         SettingsError: it may not start like this, or can't listen there.
     """
-    keys = settings.writing_key_ring()
-    _check_tokens(settings)
+    check_settings(settings)
+    keys = settings.key_ring()
     try:
         server = await Server.start(settings, keys=keys, now=lambda: datetime.now(UTC))
     except OSError as error:
@@ -49,7 +49,13 @@ async def run_api(settings: Settings, *, stop: asyncio.Event) -> None:
         _log.info("api_stopped")
 
 
-def _check_tokens(settings: Settings) -> None:
+def check_settings(settings: Settings) -> None:
+    """Check that the API may start like this.
+
+    Raises:
+        SettingsError: it would be open to others, or store secrets as plain text elsewhere.
+    """
+    settings.writing_key_ring()
     host = settings.api_listen.rpartition(":")[0]
     if not settings.api_tokens.get_secret_value() and not is_loopback(host):
         problem = (

@@ -23,7 +23,7 @@ def _rotate(call: Call) -> Answer:
     secret = Secret.generate() if rotation.secret is None else Secret.parse(rotation.secret)
 
     def change(before: StoredEndpoint) -> StoredEndpoint:
-        check_revision(call.if_match, before)
+        check_revision(call.if_match, before.revision)
         try:
             secrets = rotated(
                 before.endpoint.secrets, secret, now=call.now, overlap=timedelta(seconds=rotation.overlap_s)
@@ -36,7 +36,7 @@ def _rotate(call: Call) -> Answer:
     made = secret.reveal() if rotation.secret is None else None
     return Answer(
         body=SecretRotated(secret=made, secrets=secret_states(stored.endpoint.secrets)),
-        headers={"ETag": etag(stored)},
+        headers={"ETag": etag(stored.revision)},
     )
 
 

@@ -26,7 +26,7 @@ from streams.api.problem import Problem
 from streams.api.secret_operations import SECRET_OPERATIONS
 from streams.settings import Settings
 
-__all__ = ["LOG_READ_WITHIN", "OPERATIONS", "Server"]
+__all__ = ["LOCK_WITHIN", "LOG_READ_WITHIN", "OPERATIONS", "Server"]
 
 _log = structlog.get_logger("streams.api")
 
@@ -39,8 +39,11 @@ OPERATIONS: Final = (
 LOG_READ_WITHIN: Final = timedelta(seconds=5)
 """How long a statement that reads the delivery log may take."""
 
+LOCK_WITHIN: Final = timedelta(milliseconds=500)
+"""How long a request may wait for an endpoint that another change holds."""
+
 _CONNECTIONS: Final = 8
-_WITHIN: Final = timedelta(seconds=10)
+_WITHIN: Final = timedelta(seconds=5)
 _LOG_CONNECTIONS: Final = 4
 _LOG_READS: Final = 16
 
@@ -74,6 +77,7 @@ class Server:
         keys: KeyRing,
         now: Callable[[], datetime],
         log_read_within: timedelta = LOG_READ_WITHIN,
+        lock_within: timedelta = LOCK_WITHIN,
     ) -> Self:
         """Listen, with the settings' database, tokens and address.
 
@@ -81,13 +85,21 @@ class Server:
             OSError: the address can't be listened on.
         """
         url = settings.database_url.get_secret_value()
-        database = Database(url, name="api", connections=_CONNECTIONS, at_work=AT_WORK, longest=_WITHIN)
+        database = Database(
+            url,
+            name="api",
+            connections=_CONNECTIONS,
+            at_work=AT_WORK,
+            longest=_WITHIN,
+            longest_for_lock=lock_within,
+        )
         log = Database(
             url,
             name="api-log",
             connections=_LOG_CONNECTIONS,
             at_work=_LOG_READS,
             longest=log_read_within,
+            longest_for_lock=log_read_within / 2,
         )
         pipeline = Pipeline(
             database=database,

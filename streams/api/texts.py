@@ -36,6 +36,7 @@ __all__ = [
     "MetadataKey",
     "MetadataValue",
     "Moment",
+    "NamesDiffer",
     "Seconds",
     "SecretText",
     "TargetText",
@@ -131,6 +132,12 @@ def _header_value(text: str) -> str:
     return text
 
 
+def _names_differ(headers: object) -> object:
+    if isinstance(headers, dict) and len({str(name).lower() for name in headers}) < len(headers):
+        raise _broken("two names differ only in upper and lower case; a header is given once")
+    return headers
+
+
 def _storable(text: str) -> str:
     if _NO_TEXT.search(text):
         raise _broken("this holds a NUL or half of a surrogate pair, which can't be stored")
@@ -203,4 +210,7 @@ HeaderName = Annotated[
 HeaderValue = Annotated[
     str, Field(min_length=1, max_length=MAX_HEADER_VALUE_CHARS), AfterValidator(_header_value)
 ]
+NamesDiffer: Final = BeforeValidator(_names_differ)
+"""Of headers: no two names are one to HTTP."""
+
 Seconds = Annotated[float, Field(ge=0.1, le=_MAX_SECONDS, allow_inf_nan=False)]

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from connectors.postgres.audit import AuditEntry
-from connectors.postgres.stored_endpoint import StoredEndpoint
+from connectors.postgres.stored_endpoint import StoredEndpoint, UnreadableEndpoint
 from connectors.webhook.secret import Secret
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "audit_view",
     "endpoint_view",
     "secret_states",
+    "unreadable_view",
 ]
 
 NextCursor = Annotated[
@@ -74,10 +75,20 @@ class EndpointCreated(EndpointView):
     secret: MadeSecret
 
 
+class UnreadableView(View):
+    """An endpoint that is stored in a form that is refused now. Change what `detail` names, or delete it."""
+
+    id: str
+    detail: str
+
+
 class EndpointPage(View):
     """Endpoints, oldest first."""
 
     items: list[EndpointView]
+    unreadable: list[UnreadableView] = Field(
+        description="Those of the page that can't be shown, and are sent nothing new."
+    )
     next_cursor: NextCursor
 
 
@@ -165,6 +176,11 @@ def endpoint_view(stored: StoredEndpoint) -> EndpointView:
         created_at=endpoint.created_at.astimezone(UTC),
         updated_at=stored.updated_at.astimezone(UTC),
     )
+
+
+def unreadable_view(one: UnreadableEndpoint) -> UnreadableView:
+    """Show that an endpoint can't be shown."""
+    return UnreadableView(id=one.id, detail=one.why)
 
 
 def secret_states(secrets: Sequence[Secret]) -> list[SecretState]:

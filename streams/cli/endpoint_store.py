@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from connectors.postgres.audit import Actor
 from connectors.postgres.connection import connect
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import EndpointNotFoundError
+from connectors.postgres.errors import EndpointNotFoundError, EndpointUnreadableError
 from connectors.webhook.errors import SecretLockedError
 from streams.errors import SettingsError
 from streams.settings import load_settings
@@ -17,14 +17,17 @@ __all__ = ["opened_store", "reseal_all"]
 
 
 @contextmanager
-def opened_store() -> Generator[EndpointStore]:
+def opened_store(*, stores_secrets: bool = True) -> Generator[EndpointStore]:
     """The store of OUTBOX_DATABASE_URL.
+
+    Args:
+        stores_secrets: whether secrets may be written with it. Who only looks, or removes, needs no key.
 
     Raises:
         SettingsError: a setting is wrong, or secrets would be stored as plain text and nobody chose that.
     """
     settings = load_settings(needs=("database_url",))
-    keys = settings.writing_key_ring()
+    keys = settings.writing_key_ring() if stores_secrets else settings.key_ring()
     with connect(settings.database_url.get_secret_value()) as connection:
         yield EndpointStore(connection, keys=keys, actor=Actor(name=f"cli:{_user()}"))
 
@@ -33,7 +36,7 @@ def reseal_all() -> tuple[int, list[str]]:
     """Seal what all endpoints keep secret with the current key, each in a transaction of its own.
 
     Returns:
-        how many were sealed anew, and what is wrong with each that could not be opened.
+        how many were sealed anew, and what is wrong with each that could not be read or opened.
 
     Raises:
         SettingsError: there is no key.
@@ -47,7 +50,7 @@ def reseal_all() -> tuple[int, list[str]]:
                 resealed += store.reseal(endpoint_id)
             except EndpointNotFoundError:
                 continue  # removed meanwhile
-            except SecretLockedError as error:
+            except (EndpointUnreadableError, SecretLockedError) as error:
                 locked.append(str(error))
     return resealed, locked
 

@@ -17,6 +17,8 @@ from rich.table import Table
 
 from connectors.counted import counted
 from connectors.postgres.endpoints import new_endpoint_id
+from connectors.postgres.errors import EndpointUnreadableError
+from connectors.postgres.stored_endpoint import StoredEndpoint, UnreadableEndpoint
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.key_ring import EncryptionKey
 from connectors.webhook.secret import Secret
@@ -77,9 +79,13 @@ def add(
 
 @app.command("list")
 def list_endpoints(*, as_json: AsJson = False) -> None:
-    """List all endpoints, oldest first."""
-    with said_plainly(), opened_store() as store:
-        endpoints = store.list()
+    """List all endpoints, oldest first. One that is stored in a form that is refused now is told on stderr."""
+    with said_plainly(), opened_store(stores_secrets=False) as store:
+        found = store.everything()
+    endpoints = [one.endpoint for one in found if isinstance(one, StoredEndpoint)]
+    for one in found:
+        if isinstance(one, UnreadableEndpoint):
+            typer.echo(str(EndpointUnreadableError(one.id, one.why)), err=True)
     if as_json:
         _print_json([_shown(endpoint) for endpoint in endpoints])
         return
@@ -89,7 +95,7 @@ def list_endpoints(*, as_json: AsJson = False) -> None:
 @app.command()
 def show(endpoint_id: EndpointId, *, as_json: AsJson = False) -> None:
     """Show one endpoint, without its secrets."""
-    with said_plainly(), opened_store() as store:
+    with said_plainly(), opened_store(stores_secrets=False) as store:
         endpoint = store.get(endpoint_id)
     _show(endpoint, as_json=as_json)
 
@@ -128,16 +134,17 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
         key = Secret.parse(given) if given is not None else Secret.generate() if new_secret else None
         filters = _filters(events) if events else None
 
-        known: list[Endpoint] = []
+        known: list[int] = []
 
-        def change(before: Endpoint) -> Endpoint:
-            known.append(before)
+        def change(stored: StoredEndpoint) -> StoredEndpoint:
+            known.append(stored.revision)
+            before = stored.endpoint
             secrets = (
                 before.secrets
                 if key is None
                 else (key, *(old for old in before.secrets if not key.same_key(old)))
             )
-            return replace(
+            after = replace(
                 before,
                 url=before.url if url is None else url,
                 event_types=before.event_types if filters is None else filters,
@@ -145,10 +152,12 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
                 description=before.description if description is None else description,
                 enabled=before.enabled if enabled is None else enabled,
             )
+            return replace(stored, endpoint=after)
 
         with opened_store() as store:
-            endpoint = store.update(endpoint_id, change)
-    if endpoint in known:
+            stored = store.change(endpoint_id, change, instead=_given(url=url, event_types=filters))
+    endpoint = stored.endpoint
+    if stored.revision in known:
         typer.echo("Nothing was changed. The workers are told the endpoint again, as it is.", err=True)
     _show(endpoint, made=key if new_secret else None, as_json=as_json)
 
@@ -156,7 +165,7 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
 @app.command()
 def remove(endpoint_id: EndpointId) -> None:
     """Remove an endpoint. Deliveries that wait for it are cancelled."""
-    with said_plainly(), opened_store() as store:
+    with said_plainly(), opened_store(stores_secrets=False) as store:
         store.remove(endpoint_id)
     typer.echo(f"removed {endpoint_id}")
 
@@ -193,6 +202,13 @@ def _secret_text(argument: str) -> str:
 def _filters(arguments: Sequence[str]) -> tuple[EventFilter, ...]:
     patterns = [pattern.strip() for argument in arguments for pattern in argument.split(",")]
     return tuple(EventFilter(pattern) for pattern in dict.fromkeys(patterns))
+
+
+def _given(*, url: str | None, event_types: Sequence[EventFilter] | None) -> dict[str, Any]:
+    """What is set anyhow, as the row has it: with this, a row that can't be read is."""
+    filters = None if event_types is None else [event_filter.pattern for event_filter in event_types]
+    values = {"url": url, "event_types": filters}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def _shown(endpoint: Endpoint) -> dict[str, Any]:

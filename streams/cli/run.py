@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
+from streams.api.process import check_settings
 from streams.cli.errors import said_plainly
 from streams.cli.handlers_option import HandlersOption
 from streams.errors import StreamsError
@@ -26,6 +27,8 @@ def run(
     with said_plainly():
         settings = load_settings(needs=("kafka_bootstrap_servers",))
         has_database = bool(settings.database_url.get_secret_value())
+        if has_database:
+            check_settings(settings)  # before a child starts whose end would end the others
         processes = (*_PROCESSES, *(_WITH_DATABASE if has_database else ()))
         environment = {**os.environ, **({"OUTBOX_HANDLERS": handlers} if handlers else {})}
         run_process(lambda stop: _run_all(processes, environment, stop=stop))

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import assert_never
 
+import structlog
+
 from connectors.kafka.admin import KafkaAdmin
 from connectors.kafka.errors import TopicUnreadable
 from connectors.kafka_connect.client import ConnectClient
@@ -40,6 +42,8 @@ from streams.setup.steps import (
 )
 
 __all__ = ["run_setup"]
+
+_log = structlog.get_logger("streams.setup")
 
 _LOOK_AGAIN_S = 0.2
 _STOPPED_WITHIN = timedelta(seconds=30)
@@ -140,11 +144,11 @@ class _Shell:
     async def _tell_endpoints(self) -> None:
         """Publish them when Debezium surely carries them, and wait until the workers' topic has them."""
         await self.wait_until_streaming()
-        await asyncio.to_thread(self._tell_all)
+        unreadable = await asyncio.to_thread(self._tell_all)
         try:
             async with asyncio.timeout(self.limit.total_seconds()):
                 while True:
-                    if await asyncio.to_thread(self._all_told):
+                    if await asyncio.to_thread(self._all_told, besides=unreadable):
                         return
                     await asyncio.sleep(_LOOK_AGAIN_S)
         except TimeoutError as error:
@@ -153,13 +157,18 @@ class _Shell:
                 f" {self.limit.total_seconds():g} s: see the log of Kafka Connect, and run setup again"
             ) from error
 
-    def _tell_all(self) -> None:
+    def _tell_all(self) -> frozenset[str]:
+        """Tell what can be told, and give the ids of the others. One endpoint holds up no setup."""
         with connect_postgres(self._database_url) as connection:
-            EndpointStore(connection).tell_all()
+            _, unreadable = EndpointStore(connection).tell_all()
+        for one in unreadable:
+            _log.warning("endpoint_unreadable", endpoint_id=one.id, error=one.why)
+        return frozenset(one.id for one in unreadable)
 
-    def _all_told(self) -> bool:
+    def _all_told(self, *, besides: frozenset[str]) -> bool:
+        stored = stored_endpoints(self.settings) - besides
         try:
-            return not untold_endpoints(self.settings, stored_endpoints(self.settings), has_topic=True)
+            return not untold_endpoints(self.settings, stored, has_topic=True)
         except TopicUnreadable:
             return False  # it was made a moment ago
 

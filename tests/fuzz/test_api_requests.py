@@ -170,7 +170,7 @@ def test_any_header_is_taken_or_a_problem(
         assert origin in (None, f"http://{host}", f"https://{host}")
     else:
         problem_of(let_in)
-    found = read_or_refused(lambda: check_revision(if_match, BEFORE), ProblemError)
+    found = read_or_refused(lambda: check_revision(if_match, BEFORE.revision), ProblemError)
     if found is None:
         assert if_match is None or if_match.strip() == "*" or '"1"' in if_match
     else:

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from connectors.webhook.key_ring import NO_KEYS, KeyRing
 from streams.api.access import new_token
-from streams.api.server import LOG_READ_WITHIN, Server
+from streams.api.server import LOCK_WITHIN, LOG_READ_WITHIN, Server
 from streams.settings import Settings
 
 __all__ = ["ApiClient", "Reply", "an_endpoint_body", "running_api"]
@@ -99,6 +99,7 @@ async def running_api(
     keys: KeyRing = NO_KEYS,
     tokens: bool = True,
     log_read_within: timedelta = LOG_READ_WITHIN,
+    lock_within: timedelta = LOCK_WITHIN,
     **settings: Any,
 ) -> AsyncGenerator[ApiClient]:
     """Run the API; the client has a token with the scope write."""
@@ -112,6 +113,7 @@ async def running_api(
         keys=keys,
         now=lambda: datetime.now(UTC),
         log_read_within=log_read_within,
+        lock_within=lock_within,
     )
     try:
         # Without its own decoding, and a connection each: nothing of one request meets another.

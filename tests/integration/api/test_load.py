@@ -1,19 +1,21 @@
-"""The API under load: nobody waits for a row that somebody else holds, and there is an end to what is at work."""
+"""The API under load: the wait for a row that somebody holds is short, and what is at work has an end."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import psycopg
 import pytest
 
-from tests.support.api import ApiClient, Reply
+from tests.support.api import ApiClient, Reply, running_api
 
 AT_WORK = 64
 MORE = 16
+LONG = timedelta(seconds=30)
 
 
 @contextmanager
@@ -32,26 +34,44 @@ async def path(api: ApiClient) -> str:
 async def test_a_change_that_has_to_wait_holds_up_no_other_request(
     api: ApiClient, path: str, outbox_database_url: str
 ) -> None:
-    """The loop goes on while a thread waits for the lock; the wait has an end, and then it is 503 with nothing done."""
+    """The loop goes on while a thread waits for the lock."""
+    async with running_api(outbox_database_url, lock_within=LONG) as patient:
+        with held(outbox_database_url, path.rpartition("/")[2]) as holder:
+            waiting = asyncio.create_task(patient("PATCH", path, {"description": "x"}))
+            for _ in range(5):
+                assert (await patient("GET", path)).status == 200
+            assert not waiting.done()
+            holder.commit()
+        assert (await waiting).status == 200
+    assert (await api("GET", path)).json["description"] == "x"
+
+
+async def test_the_wait_for_a_held_row_ends_soon(api: ApiClient, path: str, outbox_database_url: str) -> None:
+    """503 with when to come again and nothing done; so more of them than there are threads don't end the service."""
     with held(outbox_database_url, path.rpartition("/")[2]):
-        waiting = asyncio.create_task(api("PATCH", path, {"description": "x"}))
-        for _ in range(5):
-            assert (await api("GET", path)).status == 200
-        assert not waiting.done()
-        reply = await waiting
-    assert (reply.status, reply.kind) == (503, "unavailable")
+        changes = [asyncio.create_task(api("PATCH", path, {"description": "x"})) for _ in range(24)]
+        # With a wait of seconds, the last of them would meet the deadline of their requests before it is their turn.
+        replies = [await change for change in changes]
+        assert (await api("GET", path)).status == 200
+    for reply in replies:
+        assert (reply.status, reply.kind, reply.headers["Retry-After"]) == (503, "unavailable", "2")
+        assert "holds it" in reply.json["detail"]
     assert (await api("GET", path)).json["description"] == ""
 
 
 async def test_beyond_what_can_be_at_work_a_request_is_told_to_come_again(
-    api: ApiClient, path: str, outbox_database_url: str
+    path: str, outbox_database_url: str
 ) -> None:
     """At once, and with when; those before it are done when their turn comes."""
+    async with running_api(outbox_database_url, lock_within=LONG) as api:
+        await _fill(api, path, outbox_database_url)
 
+
+async def _fill(api: ApiClient, path: str, url: str) -> None:
     async def change(number: int) -> Reply:
         return await api("PATCH", path, {"metadata": {str(number % 40): str(number)}})
 
-    with held(outbox_database_url, path.rpartition("/")[2]) as holder:
+    with held(url, path.rpartition("/")[2]) as holder:
         tasks = {asyncio.create_task(change(number)) for number in range(AT_WORK + MORE)}
         refused: set[asyncio.Task[Reply]] = set()
         while len(refused) < MORE:

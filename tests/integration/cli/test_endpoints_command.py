@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -100,6 +101,39 @@ def test_with_keys_secrets_are_stored_sealed(
     assert locked.exit_code == 1
     assert f"endpoint {endpoint.id}: secret: sealed with the key k2" in locked.stderr
     assert answer(run("show", endpoint.id, "--json"))["secret_count"] == 2
+
+
+def test_who_only_looks_or_removes_needs_no_key(
+    run: Any, outbox_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a database elsewhere, adding and changing are refused without a key; the rest stores no secret."""
+    endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
+    parts = urlsplit(outbox_database_url)
+    # The second host is never reached, but it is no loopback.
+    elsewhere = parts._replace(netloc=f"{parts.netloc},db.invalid:{parts.port}").geturl()
+    monkeypatch.setenv("OUTBOX_DATABASE_URL", elsewhere)
+    for arguments in (("add", URL, "--events", "*"), ("update", endpoint_id, "--new-secret")):
+        refused = run(*arguments)
+        assert (refused.exit_code, "OUTBOX_ENCRYPTION_KEYS" in refused.stderr) == (1, True)
+    assert [one["id"] for one in answer(run("list", "--json"))] == [endpoint_id]
+    assert answer(run("show", endpoint_id, "--json"))["id"] == endpoint_id
+    assert run("remove", endpoint_id).stdout == f"removed {endpoint_id}\n"
+
+
+def test_a_row_that_is_refused_now_is_told_and_can_be_repaired(run: Any, outbox_database_url: str) -> None:
+    """The list has the others, on stdout as ever; reseal goes on and ends with 1."""
+    bad, good = (answer(run("add", URL, "--events", "*", "--json"))["id"] for _ in range(2))
+    with psycopg.connect(outbox_database_url) as connection:
+        connection.execute("update outbox.endpoints set url = 'https://[::1]beside/' where id = %s", [bad])
+    listed = run("list", "--json")
+    assert [one["id"] for one in answer(listed)] == [good]
+    assert bad in listed.stderr
+    shown = run("show", bad)
+    assert (shown.exit_code, bad in shown.stderr, "Traceback" in shown.output) == (1, True, False)
+    repaired = run("update", bad, "--url", URL, "--json")
+    assert answer(repaired)["url"] == URL
+    assert repaired.stderr == ""
+    assert len(answer(run("list", "--json"))) == 2
 
 
 def test_without_keys_nothing_is_resealed(run: Any) -> None:

@@ -21,10 +21,12 @@ from connectors.postgres.errors import (
     DatabaseUnreachableError,
     EndpointExistsError,
     EndpointNotFoundError,
+    EndpointUnreadableError,
     SchemaMissingError,
     StatementFailedError,
 )
 from connectors.postgres.sealings import count_sealings
+from connectors.postgres.stored_endpoint import StoredEndpoint, UnreadableEndpoint
 from connectors.webhook.confidential import Confidential
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import SecretLockedError
@@ -211,7 +213,7 @@ def test_all_can_be_told_again(store: EndpointStore, url: str) -> None:
     for endpoint in reversed(endpoints):
         store.add(endpoint)
     assert store.list() == tuple(endpoints)
-    assert store.tell_all() == 3
+    assert store.tell_all() == (3, ())
     assert [row[4] for row in told(url)[3:]] == [endpoint.to_json().decode() for endpoint in endpoints]
 
 
@@ -301,6 +303,37 @@ def test_the_connection_may_make_rows_of_any_kind(url: str, connection: psycopg.
     EndpointStore(connection).add(endpoint)
     assert EndpointStore(connection).list() == (endpoint,)
     assert len(told(url)) == 1
+
+
+def test_a_row_that_is_refused_now_can_be_listed_repaired_and_removed_and_ends_nothing_else(
+    store: EndpointStore, connection: psycopg.Connection[Any], url: str
+) -> None:
+    """An older version took this URL. The others are listed and told; it is named, without its URL."""
+    good, bad = an_endpoint(), an_endpoint()
+    store.add(good)
+    store.add(bad)
+    connection.execute("update outbox.endpoints set url = 'https://[::1]beside/' where id = %s", [bad.id])
+    connection.commit()
+    found = store.everything()
+    assert [one for one in found if isinstance(one, StoredEndpoint)] == [store.stored(good.id)]
+    [unreadable] = [one for one in found if isinstance(one, UnreadableEndpoint)]
+    assert (unreadable.id, unreadable.created_at) == (bad.id, bad.created_at)
+    assert "url" in unreadable.why
+    assert "::1" not in unreadable.why
+    assert store.list() == (good,)
+    assert store.tell_all() == (1, (unreadable,))
+    for act in (store.get, store.reseal, lambda one: store.update(one, lambda before: before)):
+        with pytest.raises(EndpointUnreadableError, match=f"{bad.id}.*remove the endpoint"):
+            act(bad.id)
+    repaired = store.change(bad.id, lambda before: before, instead={"url": "https://good.example/"})
+    assert (repaired.endpoint.url, repaired.revision) == ("https://good.example/", 2)
+    assert AuditLog(connection).page(limit=1)[0].fields == ("url",)
+    assert "good.example" in (told(url)[-1][4] or "")
+    connection.execute("update outbox.endpoints set event_types = '{order.**}' where id = %s", [bad.id])
+    connection.commit()
+    store.remove(bad.id)
+    assert store.ids() == (good.id,)
+    assert told(url)[-1][3:] == (bad.id, None)
 
 
 def test_a_database_without_the_table_says_what_to_do(fresh_database_url: str) -> None:

@@ -64,6 +64,31 @@ def test_what_is_not_given_is_told_from_null() -> None:
     assert read_body(EndpointChange, b'{"timeout_s": null}').model_fields_set == {"timeout_s"}
 
 
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ('"headers": {"X-A": "1", "x-a": "2"}', "#/headers"),
+        ('"headers": {"x-a": "sealed:hunter2"}', "#/headers/x-a"),
+        ('"secret": "sealed:v1:k1:hunter2"', "#/secret"),
+    ],
+)
+def test_what_would_not_be_kept_as_it_was_meant_is_refused(fields: str, pointer: str) -> None:
+    """One of two headers would be dropped; what looks sealed could never be opened."""
+    body = f'{{"url": "https://receiver.example/", "event_types": ["*"], {fields}}}'
+    with pytest.raises(ProblemError) as raised:
+        read_body(EndpointNew, body.encode())
+    [wrong] = raised.value.problem.errors
+    assert wrong.name == pointer
+    assert "hunter2" not in wrong.detail
+
+
+def test_a_merge_patch_names_a_header_once() -> None:
+    """In whatever case: to remove it and to set it at once says nothing."""
+    with pytest.raises(ProblemError) as raised:
+        read_body(EndpointChange, b'{"headers": {"X-A": null, "x-a": "1"}}')
+    assert [wrong.name for wrong in raised.value.problem.errors] == ["#/headers"]
+
+
 def an_endpoint(**fields: object) -> Endpoint:
     return Endpoint(
         id="ep_1",
