@@ -35,8 +35,8 @@ def check(facts: Facts) -> Iterator[Finding]:
                 "recorder",
                 f"the delivery log is {counted(behind, 'attempt')} behind",
                 why="It shows deliveries as they were, and lacks for ever what Kafka deletes before it is recorded.",
-                do="Look at the recorder's log for postgres_away and postgres_refuses; else run one more, up to one for "
-                "each partition.",
+                do="Look at the recorder's log for postgres_away and postgres_refuses; else run one more, up to one "
+                "for each partition.",
             )
         case KafkaFacts():
             yield ok("recorder", "the delivery log keeps up")
