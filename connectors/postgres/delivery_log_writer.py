@@ -18,7 +18,7 @@ from psycopg import errors as pg_errors
 from psycopg import sql
 
 from connectors.postgres.connection import SILENCE_PARAMETERS, connect, reason, statement_errors
-from connectors.postgres.errors import RowRefusedError
+from connectors.postgres.errors import RowRefusedError, StatementFailedError
 from connectors.postgres.log_partitions import drop_days_before, make_days
 from connectors.postgres.log_rows import AttemptRow, DeliveryRow
 
@@ -117,6 +117,10 @@ class DeliveryLogWriter:
                 try:
                     yield connection
                 except (psycopg.IntegrityError, psycopg.DataError, pg_errors.ProgramLimitExceeded) as error:
+                    if _lacks_partition(error):
+                        raise StatementFailedError(
+                            f"Postgres has no partition for a day: {reason(error)}."
+                        ) from None
                     # `from None`: its DETAIL quotes the row.
                     raise RowRefusedError(f"Postgres refused ({error.sqlstate}): {reason(error)}.") from None
         except BaseException:
@@ -131,6 +135,14 @@ class DeliveryLogWriter:
             for statement in _SESSION:
                 connection.execute(statement)
         return self._connection
+
+
+def _lacks_partition(error: psycopg.Error) -> bool:
+    """Somebody dropped, or detached, the day since it was made: that is no fault of the row, and it is made again.
+
+    Postgres reports it as a check that failed (23514), but names no constraint.
+    """
+    return isinstance(error, pg_errors.CheckViolation) and error.diag.constraint_name is None
 
 
 def _copy(

@@ -277,9 +277,10 @@ class EndpointStore:
     def _one(self, query: str, endpoint_id: str) -> StoredEndpoint:
         return stored_endpoint(self._row(query, endpoint_id), self._keys)
 
+    # In binary form, here and below: how an interval is written as text is a setting of the database (IntervalStyle).
     def _row(self, query: str, endpoint_id: str) -> tuple[Any, ...]:
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            row = cursor.execute(query, {"id": endpoint_id}).fetchone()
+            row = cursor.execute(query, {"id": endpoint_id}, binary=True).fetchone()
         if row is None:
             raise EndpointNotFoundError(endpoint_id)
         return row
@@ -288,7 +289,9 @@ class EndpointStore:
         self, query: str, arguments: dict[str, Any] | None = None
     ) -> tuple[StoredEndpoint | UnreadableEndpoint, ...]:
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            return tuple(listed_endpoint(row, self._keys) for row in cursor.execute(query, arguments))
+            return tuple(
+                listed_endpoint(row, self._keys) for row in cursor.execute(query, arguments, binary=True)
+            )
 
     def _tell(self, event_type: str, endpoint: Endpoint) -> None:
         self._tell_row(event_type, endpoint.id, endpoint.to_json(self._keys).decode())

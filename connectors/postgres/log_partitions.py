@@ -17,7 +17,7 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-__all__ = ["TABLES", "drop_days_before", "make_days", "partition_day", "partition_name"]
+__all__ = ["TABLES", "drop_days_before", "make_days", "may_make_days", "partition_day", "partition_name"]
 
 #: Attempts first: they go before the deliveries that they belong to.
 TABLES: Final = ("attempts", "deliveries")
@@ -45,6 +45,10 @@ alter table outbox.{table} attach partition outbox.{partition} for values from (
 """
 _DETACH: Final = "alter table outbox.{table} detach partition outbox.{partition} concurrently"
 _FINISH_DETACHING: Final = "alter table outbox.{table} detach partition outbox.{partition} finalize"
+_MAY_MAKE: Final = """
+select has_schema_privilege('outbox', 'create') and bool_and(pg_has_role(relowner, 'usage'))
+from pg_catalog.pg_class where oid in ('outbox.attempts'::regclass, 'outbox.deliveries'::regclass)
+"""
 _DROP: Final = "drop table if exists outbox.{partition}"
 
 
@@ -83,6 +87,12 @@ def make_days(connection: psycopg.Connection[Any], days: Collection[date]) -> No
             for table in TABLES:
                 if partition_name(table, day) not in attached:
                     _make(connection, table, day)
+
+
+def may_make_days(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the connection's role may make and drop partitions: it owns the tables, and may create in the schema."""
+    row = connection.execute(_MAY_MAKE).fetchone()
+    return row is not None and bool(row[0])
 
 
 def drop_days_before(connection: psycopg.Connection[Any], oldest: date) -> tuple[str, ...]:

@@ -49,6 +49,10 @@ def _broken(endpoint: Endpoint, settings: Settings) -> Iterator[tuple[str, str]]
     longest = timedelta(hours=settings.retention_hours) - settings.tiers[-1]
     if endpoint.max_age is not None and endpoint.max_age > longest:
         yield "max_age_s", f"at most {format_duration(longest)}: Kafka keeps no delivery longer"
+    # A delivery that outlives its day in the log is retried unseen.
+    in_log = timedelta(days=settings.log_retention_days)
+    if endpoint.max_age is not None and longest >= endpoint.max_age > in_log:
+        yield "max_age_s", f"at most {format_duration(in_log)}: the delivery log keeps no delivery longer"
     schedule = settings.endpoint_schedule if endpoint.schedule is None else endpoint.schedule
     if (endpoint.schedule is not None or endpoint.max_age is not None) and sum(
         schedule, timedelta()

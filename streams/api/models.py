@@ -13,6 +13,7 @@ from connectors.webhook.endpoint import MAX_WAITS
 from connectors.webhook.rotation import DEFAULT_OVERLAP, LONGEST_OVERLAP
 from connectors.webhook.static_headers import MAX_HEADERS
 from streams.api.texts import (
+    AgeSeconds,
     Description,
     EndpointId,
     EventId,
@@ -88,7 +89,7 @@ class EndpointNew(Request):
     )
     timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
-    max_age_s: Seconds | None = Field(default=None, description=_MAX_AGE)
+    max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
 
 
 class EndpointChange(Request):
@@ -106,7 +107,7 @@ class EndpointChange(Request):
     )
     timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
-    max_age_s: Seconds | None = Field(default=None, description=_MAX_AGE)
+    max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
 
 
 class Rotation(Request):

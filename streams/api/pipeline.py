@@ -26,7 +26,7 @@ from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.validation import read_body, read_query
 from streams.settings import Settings
 
-__all__ = ["AT_WORK", "OPERATION", "Pipeline", "request_id_of"]
+__all__ = ["AT_WORK", "OPERATION", "Pipeline", "answered", "header_invalid", "request_id_of"]
 
 _log = structlog.get_logger("streams.api")
 
@@ -55,6 +55,19 @@ def request_id_of(headers: Any) -> str:
     """The id that a request brings, or a new one."""
     given = headers.get("X-Request-Id", "")
     return given if _REQUEST_ID.fullmatch(given) else uuid4().hex
+
+
+def answered(problem: Problem, request_id: str) -> web.Response:
+    """The answer to a request that does not come as far as the pipeline."""
+    response = problem.response(request_id)
+    _make_safe(response, request_id)
+    return response
+
+
+def header_invalid(name: str, detail: str) -> Problem:
+    """The problem of a header that is not heeded as it was meant."""
+    wrong = FieldProblem(where="header", name=name, detail=detail)
+    return Problem(kind="header-invalid", detail="Put right what `errors` lists.", errors=(wrong,))
 
 
 class Pipeline:
@@ -114,9 +127,7 @@ class Pipeline:
             response = problem.response(request_id)
         finally:
             self._at_work -= 1
-        for name, value in _SAFE.items():
-            response.headers.setdefault(name, value)
-        response.headers["X-Request-Id"] = request_id
+        _make_safe(response, request_id)
         _log.info(
             "api_request",
             operation=request.get(OPERATION),
@@ -139,7 +150,7 @@ class Pipeline:
         body = await _body(operation, request)
         if_match = request.headers.getall("If-Match", [])
         if if_match and not operation.conditional:
-            raise _header_invalid("If-Match", "this operation takes no condition")
+            raise ProblemError(header_invalid("If-Match", "this operation takes no condition"))
         actor = Actor(name=token.name, request_id=request[_ID])
         now = self._now()
 
@@ -178,8 +189,7 @@ async def _body(operation: Operation, request: web.Request) -> Any:
     return read_body(operation.body, content)
 
 
-def _header_invalid(name: str, detail: str) -> ProblemError:
-    wrong = FieldProblem(where="header", name=name, detail=detail)
-    return ProblemError(
-        Problem(kind="header-invalid", detail="Put right what `errors` lists.", errors=(wrong,))
-    )
+def _make_safe(response: web.StreamResponse, request_id: str) -> None:
+    for name, value in _SAFE.items():
+        response.headers.setdefault(name, value)
+    response.headers["X-Request-Id"] = request_id

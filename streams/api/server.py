@@ -21,7 +21,7 @@ from streams.api.database import Database
 from streams.api.delivery_operations import DELIVERY_OPERATIONS
 from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
-from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, request_id_of
+from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_invalid, request_id_of
 from streams.api.problem import Problem
 from streams.api.secret_operations import SECRET_OPERATIONS
 from streams.settings import Settings
@@ -144,7 +144,20 @@ class Server:
 
 
 class _Connection(web.RequestHandler):
-    """aiohttp's, but for what it says of requests that are no HTTP: it would quote them, in the log too."""
+    """aiohttp's, but for what it answers before the pipeline does: it would quote the request, in the log too."""
+
+    async def finish_response(
+        self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Answer; an Expect that aiohttp doesn't know with a problem."""
+        if isinstance(resp, web.HTTPExpectationFailed):
+            request_id = request_id_of(request.headers)
+            _log.warning(
+                "api_request_unreadable", request_id=request_id, error=type(resp).__name__, status=400
+            )
+            problem = header_invalid("Expect", "only 100-continue can be expected here")
+            resp = answered(problem, request_id)
+        return await super().finish_response(request, resp, start_time)
 
     def handle_error(
         self,

@@ -26,6 +26,7 @@ from outbox.event_type import EVENT_TYPE_RULE, MAX_EVENT_TYPE_CHARACTERS, is_eve
 
 __all__ = [
     "UUID_FORM",
+    "AgeSeconds",
     "Description",
     "EndpointId",
     "EventId",
@@ -47,6 +48,8 @@ UUID_FORM: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.I
 """The one form in which a UUID is taken. Python would take braces, too, and digits without groups."""
 
 _NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")
+#: A restart of the workers takes less; a delivery that is given up sooner may not have had a single attempt.
+_MIN_AGE_SECONDS: Final = 60.0
 _MAX_SECONDS: Final = 365 * 86_400.0
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
@@ -213,4 +216,5 @@ HeaderValue = Annotated[
 NamesDiffer: Final = BeforeValidator(_names_differ)
 """Of headers: no two names are one to HTTP."""
 
+AgeSeconds = Annotated[float, Field(ge=_MIN_AGE_SECONDS, le=_MAX_SECONDS, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=0.1, le=_MAX_SECONDS, allow_inf_nan=False)]

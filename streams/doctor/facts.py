@@ -16,8 +16,9 @@ from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
 from connectors.kafka_connect.errors import ConnectEdgeError
 from connectors.kafka_connect.status import ConnectorStatus
-from connectors.postgres.connection import connect
+from connectors.postgres.connection import connect, statement_errors
 from connectors.postgres.errors import PostgresError
+from connectors.postgres.log_partitions import may_make_days
 from connectors.postgres.replication import Replication, read_replication
 from connectors.postgres.schema import pending
 from connectors.postgres.sealings import SealingCount, count_sealings
@@ -44,7 +45,8 @@ class DatabaseFacts:
     """Postgres.
 
     `clock_ahead` is how far its clock is before ours, known to within `round_trip`; `sealings` is how what endpoints
-    keep secret is stored, and empty where the schema is not up to date.
+    keep secret is stored, and empty where the schema is not up to date; `may_make_days` is whether our role could make
+    and drop partitions of the delivery log.
     """
 
     pending: tuple[str, ...]
@@ -52,6 +54,7 @@ class DatabaseFacts:
     clock_ahead: timedelta
     round_trip: timedelta
     sealings: tuple[SealingCount, ...] = ()
+    may_make_days: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +129,7 @@ def _database(settings: Settings) -> DatabaseFacts | Unreachable:
         asked_at = datetime.now(UTC)
         replication = read_replication(url, slot=SLOT_NAME, publication=PUBLICATION_NAME)
         answered_at = datetime.now(UTC)
-        sealings = () if migrations else _sealings(url)
+        sealings, may_make = ((), True) if migrations else _of_the_tables(url)
     except PostgresError as error:
         return Unreachable(reason=str(error))
     round_trip = answered_at - asked_at
@@ -136,12 +139,13 @@ def _database(settings: Settings) -> DatabaseFacts | Unreachable:
         clock_ahead=replication.clock - (asked_at + round_trip / 2),
         round_trip=round_trip,
         sealings=sealings,
+        may_make_days=may_make,
     )
 
 
-def _sealings(url: str) -> tuple[SealingCount, ...]:
-    with connect(url) as connection:
-        return count_sealings(connection)
+def _of_the_tables(url: str) -> tuple[tuple[SealingCount, ...], bool]:
+    with connect(url) as connection, statement_errors():
+        return count_sealings(connection), may_make_days(connection)
 
 
 def _kafka(settings: Settings) -> KafkaFacts | Unreachable:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from connectors.counted import counted
-from streams.doctor.facts import Facts, KafkaFacts
+from streams.doctor.facts import DatabaseFacts, Facts, KafkaFacts
 from streams.doctor.finding import Finding, ok, warning
 
 __all__ = ["check"]
@@ -18,7 +18,8 @@ _BEHIND: Final = 100_000
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Look at how far the recorder is behind, and whether there is one."""
+    """Look at how far the recorder is behind, whether there is one, and whether it could write with our role."""
+    yield from _role(facts)
     match facts.kafka:
         case KafkaFacts(unrecorded=None):
             yield ok("recorder", "no recorder has run: there is no delivery log")
@@ -34,9 +35,21 @@ def check(facts: Facts) -> Iterator[Finding]:
                 "recorder",
                 f"the delivery log is {counted(behind, 'attempt')} behind",
                 why="It shows deliveries as they were, and lacks for ever what Kafka deletes before it is recorded.",
-                do="Look at the recorder's log for postgres_away; else run one more, up to one for each partition.",
+                do="Look at the recorder's log for postgres_away and postgres_refuses; else run one more, up to one "
+                "for each partition.",
             )
         case KafkaFacts():
             yield ok("recorder", "the delivery log keeps up")
         case _:
             return  # Kafka gave no answer, which has its own finding
+
+
+def _role(facts: Facts) -> Iterator[Finding]:
+    ever_ran = isinstance(facts.kafka, KafkaFacts) and facts.kafka.unrecorded is not None
+    if isinstance(facts.database, DatabaseFacts) and not facts.database.may_make_days and ever_ran:
+        yield warning(
+            "recorder",
+            "the role of OUTBOX_DATABASE_URL doesn't own the delivery log's tables",
+            why="A recorder with this role can make no partition for a new day, and then writes nothing.",
+            do="Run the recorder with the role that ran outbox setup; if it does, there is nothing to do.",
+        )

@@ -17,7 +17,7 @@ from typing import Any, Final
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from connectors.postgres.errors import PostgresError
+from connectors.postgres.errors import DatabaseUnreachableError, PostgresError
 from streams.errors import RecorderFailed, RecordMalformed
 from streams.recorder.batch import Batch, Place
 from streams.recorder.entry import Entry, read_entry
@@ -167,7 +167,8 @@ class Recorder:
 
     def _wait(self, error: PostgresError, wait_s: float, stopping: Callable[[], bool]) -> None:
         """Let time pass without reading; polling goes on, which keeps us in the group and hears of rebalances."""
-        _log.warning("postgres_away", error=str(error), again_in_s=wait_s, held=len(self._batch.reads))
+        event = "postgres_away" if isinstance(error, DatabaseUnreachableError) else "postgres_refuses"
+        _log.warning(event, error=str(error), again_in_s=wait_s, held=len(self._batch.reads))
         if not self._waiting:
             self._waiting = True
             self._consumer.pause(self._owned)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable
 from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from itertools import zip_longest
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -134,8 +135,13 @@ def is_loopback(host: str) -> bool:
 
 
 def is_local_database(url: str) -> bool:
-    """Whether every host of a valid database address is this machine: loopback, or a socket in a folder."""
-    hosts = str(conninfo_to_dict(url).get("host") or "").split(",")
+    """Whether every host of a valid database address is this machine: loopback, or a socket in a folder.
+
+    Where there is a hostaddr, that is where libpq connects to; the host is only a name then.
+    """
+    parts = conninfo_to_dict(url)
+    lists = (str(parts.get(name) or "").split(",") for name in ("hostaddr", "host"))
+    hosts = (address or host for address, host in zip_longest(*lists, fillvalue=""))
     return all(not host or host.startswith(("/", "@")) or is_loopback(host) for host in hosts)
 
 

@@ -213,6 +213,19 @@ async def test_a_request_is_one_line_in_the_log_without_what_it_was_about(api: A
     assert "hunter" not in str(lines)
 
 
+@pytest.mark.parametrize("path", ["/v1/endpoints", "/nothing"])
+async def test_what_cannot_be_expected_is_a_problem_and_not_quoted(api: ApiClient, path: str) -> None:
+    """The server looks at this header before anything of ours; and 100-continue still goes through."""
+    with capture_logs() as lines:
+        reply = await api("POST", path, an_endpoint_body(), headers={"Expect": "hunter2"})
+    assert (reply.status, reply.kind, list(reply.fields)) == (400, "header-invalid", ["Expect"])
+    assert "hunter2" not in reply.text + str(lines)
+    assert [line["request_id"] for line in lines] == [reply.json["request_id"]]
+    assert reply.headers["Cache-Control"] == "no-store"
+    reply = await api("POST", "/v1/endpoints", an_endpoint_body(), headers={"Expect": "100-continue"})
+    assert reply.status == 201
+
+
 async def test_every_answer_is_safe_to_be_seen_by_a_browser(api: ApiClient) -> None:
     """Not stored, not sniffed, not framed; and it says nothing of what it is made with."""
     for method, path in (("GET", "/v1/endpoints"), ("GET", "/nothing"), ("GET", "/openapi.json")):

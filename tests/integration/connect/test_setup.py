@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from confluent_kafka.admin import AdminClient
 from pydantic import SecretStr
+from structlog.testing import capture_logs
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -235,6 +236,30 @@ def test_a_lost_endpoints_topic_is_filled_again(ready: Settings, database: psyco
         assert [type(step).__name__ for step in plan.steps] == ["ChangeTopic", "TellEndpoints"]
         assert untold_endpoints(ready, stored, has_topic=True) == frozenset()
         assert set_up(ready)[0].steps == ()
+    finally:
+        for endpoint_id in stored:
+            store.remove(endpoint_id)
+
+
+def test_an_endpoint_that_cannot_be_read_holds_up_no_setup(
+    ready: Settings, database: psycopg.Connection[Any]
+) -> None:
+    """The others are published again; the one that today's rules refuse is named in the log, by its id."""
+    store = EndpointStore(database)
+    for endpoint_id in ("ep_kept", "ep_refused"):
+        store.add(an_endpoint(endpoint_id))
+    stored = frozenset({"ep_kept", "ep_refused"})
+    eventually(
+        lambda: not untold_endpoints(ready, stored, has_topic=True), what="the endpoints to come to Kafka"
+    )
+    database.execute("update outbox.endpoints set url = 'https://[::1]beside/' where id = 'ep_refused'")
+    KafkaAdmin(ready.kafka_bootstrap_servers).delete(["outbox.endpoints"])
+    try:
+        with capture_logs() as lines:
+            set_up(ready)
+        assert untold_endpoints(ready, stored, has_topic=True) == {"ep_refused"}
+        told = [line for line in lines if line["event"] == "endpoint_unreadable"]
+        assert [line["endpoint_id"] for line in told] == ["ep_refused"]
     finally:
         for endpoint_id in stored:
             store.remove(endpoint_id)

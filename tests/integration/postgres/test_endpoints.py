@@ -336,6 +336,21 @@ def test_a_row_that_is_refused_now_can_be_listed_repaired_and_removed_and_ends_n
     assert told(url)[-1][3:] == (bad.id, None)
 
 
+@pytest.mark.parametrize("style", ["iso_8601", "sql_standard", "postgres_verbose"])
+def test_the_database_may_write_intervals_its_own_way(
+    store: EndpointStore, connection: psycopg.Connection[Any], style: str
+) -> None:
+    """IntervalStyle is a setting that somebody may have changed for the whole database."""
+    connection.execute(f"set intervalstyle = {style}")
+    connection.commit()
+    waits = (timedelta(seconds=0.5), timedelta(days=3, hours=1))
+    endpoint = an_endpoint(timeout=timedelta(seconds=2.5), schedule=waits, max_age=timedelta(days=40))
+    store.add(endpoint)
+    changed = store.update(endpoint.id, lambda before: replace(before, description="x"))
+    assert store.list() == (changed,)
+    assert changed == replace(endpoint, description="x")
+
+
 def test_a_database_without_the_table_says_what_to_do(fresh_database_url: str) -> None:
     """The commonest first mistake: `outbox setup` has not run there."""
     with connect(fresh_database_url) as connection:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
+from secrets import token_hex
 from typing import Any
 from uuid import UUID
 
@@ -14,7 +15,13 @@ import pytest
 from connectors.postgres.connection import connect
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.errors import DatabaseUnreachableError
-from connectors.postgres.log_partitions import drop_days_before, make_days, partition_day, partition_name
+from connectors.postgres.log_partitions import (
+    drop_days_before,
+    make_days,
+    may_make_days,
+    partition_day,
+    partition_name,
+)
 from connectors.postgres.schema import migrate
 from streams.recorder.fold import fold
 from tests.integration.conftest import a_database
@@ -66,6 +73,28 @@ def tables(url: str) -> set[str]:
 
 def of_days(*days: date) -> set[str]:
     return {partition_name(table, day) for day in days for table in ("attempts", "deliveries")}
+
+
+def test_only_who_owns_the_tables_may_make_partitions(url: str, connection: psycopg.Connection[Any]) -> None:
+    """Every right on them is not enough for another role; one that has the owner's role has its rights, too."""
+    assert may_make_days(connection)
+    role = f"test_{token_hex(6)}"
+    connection.execute(f"create role {role}")
+    try:
+        connection.execute(f"grant all on schema outbox to {role}")
+        connection.execute(f"grant all on all tables in schema outbox to {role}")
+        with connect(url) as other:
+            other.execute(f"set role {role}")
+            assert not may_make_days(other)
+        connection.execute(f"alter table outbox.attempts owner to {role}")
+        connection.execute(f"alter table outbox.deliveries owner to {role}")
+        with connect(url) as other:
+            other.execute(f"set role {role}")
+            assert may_make_days(other)
+    finally:
+        connection.execute(f"reassign owned by {role} to current_user")
+        connection.execute(f"drop owned by {role}")
+        connection.execute(f"drop role {role}")
 
 
 def test_a_row_makes_the_partition_of_its_day(url: str) -> None:

@@ -12,7 +12,7 @@ import pytest
 import structlog
 
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
-from connectors.postgres.errors import StatementFailedError
+from connectors.postgres.errors import SchemaMissingError, StatementFailedError
 from connectors.postgres.log_partitions import partition_name
 from streams.recorder.batch import Place, Read
 from streams.recorder.keeper import Keeper
@@ -88,17 +88,32 @@ def test_a_row_that_postgres_refuses_is_told_and_the_rest_is_kept(
 
 
 def test_a_refusal_that_is_not_the_rows_skips_nothing(keeper: Keeper, outbox_database_url: str) -> None:
-    """A right that the role lost, say: the batch is tried again until somebody puts that right."""
+    """Tables of an older version, say: the batch is tried again until somebody puts that right."""
     with psycopg.connect(outbox_database_url) as connection:
         connection.execute("alter table outbox.attempts rename column excerpt to renamed")
     try:
-        with pytest.raises(StatementFailedError):
+        with pytest.raises(SchemaMissingError):
             keeper.keep(reads(5))
     finally:
         with psycopg.connect(outbox_database_url) as connection:
             connection.execute("alter table outbox.attempts rename column renamed to excerpt")
     assert keeper.counts == {}
     keeper.keep(reads(5))
+    assert len(stored(outbox_database_url)) == 5
+
+
+def test_a_partition_that_somebody_dropped_is_made_again_and_skips_nothing(
+    keeper: Keeper, outbox_database_url: str
+) -> None:
+    """Postgres says it like a check that a row fails; it is none. Tried again, the whole batch is there."""
+    keeper.keep(reads(5))
+    day = an_entry().attempt.created_at.date()
+    with closing(DeliveryLogWriter(outbox_database_url)) as other:
+        other.drop_days_before(day + timedelta(days=1))
+    with pytest.raises(StatementFailedError, match="no partition"):
+        keeper.keep(reads(5))
+    keeper.keep(reads(5))
+    assert keeper.counts == {"kept": 10}
     assert len(stored(outbox_database_url)) == 5
 
 

@@ -103,6 +103,10 @@ def test_with_tokens_the_host_is_whatever_it_is() -> None:
         ("postgresql://u:p@db.internal/shop", False),
         ("postgresql://u:p@127.0.0.1,db.internal/shop", False),
         ("postgresql://u:p@10.0.0.1/shop", False),
+        ("postgresql://u:p@localhost/shop?hostaddr=10.0.0.1", False),
+        ("postgresql://u:p@db.internal/shop?hostaddr=127.0.0.1", True),
+        ("host=localhost,localhost hostaddr=127.0.0.1,10.0.0.1 dbname=shop", False),
+        ("host=localhost,db.internal hostaddr=127.0.0.1, dbname=shop", False),
     ],
 )
 def test_what_is_on_this_machine(url: str, is_local: bool) -> None:  # noqa: FBT001 - a parameter of the table

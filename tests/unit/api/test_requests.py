@@ -122,6 +122,25 @@ def test_only_what_the_workers_obey_is_taken(fields: dict[str, object], wrong: l
     assert [one.name for one in problems] == wrong
 
 
+def test_an_age_is_no_longer_than_the_log_keeps_a_delivery() -> None:
+    """As for the settings' own: what outlives its day in the log would be retried unseen."""
+    settings = Settings(log_retention_days=4)
+    check_budgets(an_endpoint(max_age=timedelta(days=4)), settings)
+    with pytest.raises(ProblemError) as raised:
+        check_budgets(an_endpoint(max_age=timedelta(days=4, seconds=1)), settings)
+    [wrong] = raised.value.problem.errors
+    assert (wrong.name, "delivery log" in wrong.detail) == ("#/max_age_s", True)
+
+
+def test_an_age_has_a_least() -> None:
+    """Below a minute, a restart of the workers would give deliveries up that nobody has attempted."""
+    body = b'{"url": "https://receiver.example/", "event_types": ["*"], "max_age_s": %s}'
+    assert read_body(EndpointNew, body % b"60").max_age_s == 60
+    with pytest.raises(ProblemError) as raised:
+        read_body(EndpointNew, body % b"59.9")
+    assert [wrong.name for wrong in raised.value.problem.errors] == ["#/max_age_s"]
+
+
 def test_every_kind_of_problem_is_an_answer() -> None:
     """With its status, and the media type of RFC 9457."""
     for kind, (status, title) in KINDS.items():

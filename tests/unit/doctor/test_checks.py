@@ -236,6 +236,7 @@ WARNINGS: list[tuple[str, Facts, str]] = [
         "no recorder runs; 1 attempt not",
     ),
     ("recorder", replace(WELL, kafka=replace(KAFKA, unrecorded=200_000)), "200000 attempts behind"),
+    ("recorder", replace(WELL, database=replace(DATABASE, may_make_days=False)), "doesn't own"),
     ("clock", clock(2), "2.000 s ahead of ours"),
 ]
 
