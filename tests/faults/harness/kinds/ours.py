@@ -165,6 +165,8 @@ class Scaled(Kind):
         for name in more:
             site.add_worker(name)
         problems += self._settled(site, workers=3)
+        # The group is stable a moment before each of its members has said what it got.
+        site.pulse.wait(lambda: all(site.partitions_of(name) for name in more), limit_s=OURS_S)
         problems += tuple(f"{name} got no partitions" for name in more if not site.partitions_of(name))
         time.sleep(1.0)  # all three at work
         for name in more:
