@@ -25,7 +25,7 @@ from connectors.webhook.url import WebhookUrl
 from outbox.errors import OutboxError
 from outbox.event_filter import EventFilter
 
-__all__ = ["LONGEST_WAIT", "MAX_SECRETS", "MAX_WAITS", "Endpoint"]
+__all__ = ["ENDPOINT_ID", "LONGEST_WAIT", "MAX_SECRETS", "MAX_WAITS", "NOT_STORABLE", "Endpoint"]
 
 MAX_SECRETS: Final = 8
 """More signatures than this in one header would only serve a mistake; a rotation needs two."""
@@ -35,9 +35,13 @@ MAX_WAITS: Final = 100
 
 LONGEST_WAIT: Final = timedelta(days=365)
 
-_ID: Final = re.compile(r"ep_[A-Za-z0-9_-]{1,64}")
+ENDPOINT_ID: Final = re.compile(r"ep_[A-Za-z0-9_-]{1,64}")
+"""What an endpoint's id is, whole."""
+
+NOT_STORABLE: Final = re.compile(r"[\0\ud800-\udfff]")
+"""What Postgres can't store in a text."""
+
 _ID_RULE: Final = "an endpoint's id is ep_ and up to 64 letters, digits, _ or -"
-_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ class Endpoint:
     target: WebhookUrl = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not _ID.fullmatch(self.id):
+        if not ENDPOINT_ID.fullmatch(self.id):
             raise EndpointInvalidError(_ID_RULE)
         try:
             object.__setattr__(self, "target", WebhookUrl.parse(self.url))
@@ -89,7 +93,7 @@ class Endpoint:
                 f"endpoint {self.id}: the newest secret has an end; only older ones may"
             )
         self._check_times()
-        if _NO_TEXT.search(self.description):
+        if NOT_STORABLE.search(self.description):
             raise EndpointInvalidError(
                 f"endpoint {self.id}: description holds a NUL or half of a surrogate pair, which can't be stored"
             )
@@ -181,7 +185,7 @@ class Endpoint:
         if not isinstance(record, dict):
             raise EndpointInvalidError("an endpoint record is not a JSON object")
         endpoint_id = text(record, "id", "(without an id)")
-        if not _ID.fullmatch(endpoint_id):
+        if not ENDPOINT_ID.fullmatch(endpoint_id):
             # Before it names the endpoint in a message: what is no id may be anything, of any length.
             raise EndpointInvalidError(_ID_RULE)
         try:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
+from connectors.webhook.endpoint import ENDPOINT_ID
 from streams.api.body import JSON, MERGE_PATCH
 from streams.api.operation import Operation
 from streams.api.problem import CONTENT_TYPE, KINDS
@@ -37,7 +38,7 @@ _WITH_BODY: Final = (
 _TEXT: Final = {"type": "string"}
 #: What may stand in a path.
 _IDS: Final = {
-    "endpoint_id": {"type": "string", "pattern": "^ep_[A-Za-z0-9_-]{1,64}$"},
+    "endpoint_id": {"type": "string", "pattern": f"^{ENDPOINT_ID.pattern}$"},
     "delivery_id": {"type": "string", "format": "uuid"},
 }
 _IF_MATCH: Final = {

@@ -18,6 +18,7 @@ from connectors.postgres.audit import Actor, AuditLog
 from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import DeliveryNotFoundError, EndpointNotFoundError
+from connectors.webhook.endpoint import ENDPOINT_ID
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Scope
 from streams.api.models import NoQuery, Request
@@ -27,7 +28,6 @@ from streams.settings import Settings
 
 __all__ = ["Answer", "Call", "Operation", "check_revision", "etag"]
 
-_ENDPOINT_ID: Final = re.compile(r"ep_[A-Za-z0-9_-]{1,64}")
 _ETAG: Final = re.compile(r'"([0-9]{1,18})"')
 
 
@@ -68,7 +68,7 @@ class Call:
             EndpointNotFoundError: what stands there can't be an id, so there is none.
         """
         endpoint_id = self.path["endpoint_id"]
-        if not _ENDPOINT_ID.fullmatch(endpoint_id):
+        if not ENDPOINT_ID.fullmatch(endpoint_id):
             raise EndpointNotFoundError("(no id)")
         return endpoint_id
 

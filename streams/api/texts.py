@@ -11,6 +11,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from connectors.webhook.endpoint import ENDPOINT_ID, LONGEST_WAIT, NOT_STORABLE
 from connectors.webhook.errors import SecretInvalidError, UrlInvalidError
 from connectors.webhook.secret import Secret
 from connectors.webhook.static_headers import (
@@ -47,10 +48,9 @@ __all__ = [
 UUID_FORM: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 """The one form in which a UUID is taken. Python would take braces, too, and digits without groups."""
 
-_NO_TEXT: Final = re.compile(r"[\0\ud800-\udfff]")
 #: A restart of the workers takes less; a delivery that is given up sooner may not have had a single attempt.
 _MIN_AGE_SECONDS: Final = 60.0
-_MAX_SECONDS: Final = 365 * 86_400.0
+_MAX_SECONDS: Final = LONGEST_WAIT.total_seconds()
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
 #: RFC 3339, date-time. Python would also take a week, a day alone, or a time of no zone.
@@ -142,14 +142,14 @@ def _names_differ(headers: object) -> object:
 
 
 def _storable(text: str) -> str:
-    if _NO_TEXT.search(text):
+    if NOT_STORABLE.search(text):
         raise _broken("this holds a NUL or half of a surrogate pair, which can't be stored")
     return text
 
 
 EndpointId = Annotated[
     str,
-    Field(pattern=r"^ep_[A-Za-z0-9_-]{1,64}$", description="`ep_` and up to 64 letters, digits, _ or -."),
+    Field(pattern=f"^{ENDPOINT_ID.pattern}$", description="`ep_` and up to 64 letters, digits, _ or -."),
 ]
 TargetText = Annotated[
     str,

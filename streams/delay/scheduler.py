@@ -10,12 +10,13 @@ Must not decide anything about a delivery: only when, by the `outbox-due-at` tha
 
 import logging
 from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from connectors.kafka.errors import ProducerFatal
+from connectors.kafka.place import place_of
 from connectors.kafka.producer import RecordProducer, producer_config
 from streams import topics
 from streams.commit.ledger import Commit
@@ -133,7 +134,8 @@ class Scheduler:
         if error is not None:
             self._read_failed(error)
             return
-        partition, offset = (_known(message.topic()), _known(message.partition())), _known(message.offset())
+        topic, number, offset = place_of(message)
+        partition = topic, number
         headers = header_map(cast("list[tuple[str, bytes]] | None", message.headers()))
         waiting = Waiting(
             offset=offset,
@@ -223,8 +225,3 @@ class Scheduler:
 
 def _question(partitions: list[TopicPartition]) -> frozenset[tuple[str, int, int]]:
     return frozenset((tp.topic, tp.partition, tp.offset) for tp in partitions)
-
-
-def _known(value: Any) -> Any:
-    """A part that every delivered message has; the stub can't say so."""
-    return value

@@ -17,6 +17,7 @@ from typing import Any, Final
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from connectors.kafka.place import place_of
 from connectors.postgres.errors import DatabaseUnreachableError, PostgresError
 from streams.errors import RecorderFailed, RecordMalformed
 from streams.recorder.batch import Batch, Place
@@ -122,7 +123,8 @@ class Recorder:
             _log.warning("read_failed", error=error.str())
 
     def _read(self, message: Message) -> None:
-        place, value = Place(_known(message.partition()), _known(message.offset())), message.value()
+        _, number, offset = place_of(message)
+        place, value = Place(number, offset), message.value()
         self._check_gap(place)
         entry: Entry | None = None
         try:
@@ -233,8 +235,3 @@ class Recorder:
         self._owned = []
         self._expected.clear()
         self._kept_offsets.clear()
-
-
-def _known(value: Any) -> Any:
-    """A part that every delivered message has; the stub can't say so."""
-    return value
