@@ -20,7 +20,7 @@ from psycopg import sql
 from connectors.postgres.connection import SILENCE_PARAMETERS, connect, reason, statement_errors
 from connectors.postgres.errors import RowRefusedError, StatementFailedError
 from connectors.postgres.log_partitions import drop_days_before, make_days
-from connectors.postgres.log_rows import AttemptRow, DeliveryRow
+from connectors.postgres.log_rows import RANK, AttemptRow, DeliveryRow
 
 __all__ = ["DeliveryLogWriter"]
 
@@ -34,7 +34,6 @@ _SESSION: Final = (
 )
 _ATTEMPT: Final = ", ".join(AttemptRow._fields)
 _DELIVERY: Final = ", ".join(DeliveryRow._fields)
-_RANK: Final = DeliveryRow._fields[12:]
 _CHANGING: Final = tuple(
     name for name in DeliveryRow._fields if name not in {"created_at", "id", "event_id", "target"}
 )
@@ -46,7 +45,7 @@ _KEEP_DELIVERIES: Final = f"""
 insert into outbox.deliveries as known ({_DELIVERY})
 select {_DELIVERY} from stage_deliveries order by created_at, id
 on conflict (created_at, id) do update set {", ".join(f"{name} = excluded.{name}" for name in _CHANGING)}
-where ({", ".join(f"excluded.{name}" for name in _RANK)}) > ({", ".join(f"known.{name}" for name in _RANK)})
+where ({", ".join(f"excluded.{name}" for name in RANK)}) > ({", ".join(f"known.{name}" for name in RANK)})
 """  # noqa: S608
 _TODAY: Final = "select (now() at time zone 'UTC')::date"
 

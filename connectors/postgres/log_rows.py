@@ -6,12 +6,20 @@ form, which sorts as Postgres sorts the uuid. Texts hold nothing that Postgres c
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Literal, NamedTuple
+from operator import attrgetter
+from typing import Final, Literal, NamedTuple
 
-__all__ = ["AttemptRow", "DeliveryRow", "DeliveryStatus"]
+__all__ = ["RANK", "AttemptRow", "DeliveryRow", "DeliveryStatus"]
 
 DeliveryStatus = Literal["pending", "retrying", "succeeded", "failed", "cancelled"]
+
+RANK: Final = ("replay_id", "standing", "attempt", "deferrals", "last_attempt_at", "last_attempt_id")
+"""The columns of a row's rank, in its order."""
+
+_Rank = tuple[str, int, int, int, datetime, str]
+_rank: Final[Callable[[object], _Rank]] = attrgetter(*RANK)
 
 
 class AttemptRow(NamedTuple):
@@ -57,6 +65,6 @@ class DeliveryRow(NamedTuple):
     last_attempt_id: str
 
     @property
-    def rank(self) -> tuple[str, int, int, int, datetime, str]:
+    def rank(self) -> _Rank:
         """Of two rows of one delivery the one with the greater rank stands; the writer compares the same columns."""
-        return self[12:]
+        return _rank(self)
