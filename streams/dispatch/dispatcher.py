@@ -10,6 +10,7 @@ Runs on the agent's loop and nowhere else. Must not touch Postgres (INV-10), nor
 
 import asyncio
 from collections.abc import Callable
+from datetime import timedelta
 
 import structlog
 
@@ -26,7 +27,7 @@ from streams.dispatch.window import Window
 from streams.errors import RecordMalformed
 from streams.records.attempt import Attempt
 from streams.records.delivery import Delivery, Origin
-from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome
+from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome, Rejected, Succeeded
 from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_delivery, decode_event, header_map
 from streams.retry.policy import decide
@@ -214,7 +215,7 @@ class Dispatcher:
             # The next owner makes this attempt again: a retry that we parked as well would be a second branch.
             self._abandon(turn, queue)
             return
-        self._release(turn, queue)
+        self._release(turn, queue, failed=_failed(outcome))
         self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
 
     async def _lease_again(self, ledger: PartitionLedger) -> bool:
@@ -235,12 +236,16 @@ class Dispatcher:
         self.window.leave()
         self._drain.changed()
 
-    def _release(self, turn: Turn, queue: TargetQueue) -> None:
+    def _release(self, turn: Turn, queue: TargetQueue, *, failed: bool | None = None) -> None:
         """A running turn gives its slot to who waits for it."""
-        for next_turn in queue.finished(turn, now_s=self._around.monotonic_s()):
+        for next_turn in queue.finished(turn, now_s=self._around.monotonic_s(), failed=failed):
             self._start(next_turn, queue)
-        if queue.idle and self._queues.get(turn.target.name) is queue:
-            del self._queues[turn.target.name]
+        self._drop_if_idle(queue)
+
+    def _drop_if_idle(self, queue: TargetQueue) -> None:
+        name = queue.target.name
+        if queue.idle and self._queues.get(name) is queue:
+            del self._queues[name]
 
     def _conclude(
         self, turn: Turn, outcome: Outcome, *, started_at_ms: int | None = None, duration_ms: float = 0.0
@@ -314,16 +319,26 @@ class Dispatcher:
         self._drain.changed()
 
     def _park_overload(self, queue: TargetQueue, *, now_s: float) -> None:
-        """Park what a slow target can't be given soon.
+        """Park what a target can't be given soon, because it is slow or its circuit is open.
 
         Not while attempts wait for the lease: the target isn't slow then, and the turns may be another worker's
         already, who makes their attempts.
         """
-        if not self._may_begin() or not queue.overloaded(now_s=now_s, bound_s=self._park_wait_s):
+        crowding = 2 * queue.waiting > self.window.size
+        if not self._may_begin() or not queue.overloaded(
+            now_s=now_s, bound_s=self._park_wait_s, crowding=crowding
+        ):
             return
+        hold_s = queue.hold_s(now_s=now_s)
+        why = (
+            Deferred(reason="the target's circuit is open", retry_after=timedelta(seconds=hold_s))
+            if hold_s > self._park_wait_s
+            else Deferred(reason="the target is slow and its queue is long")
+        )
         for turn in queue.withdraw_overload(now_s=now_s, bound_s=self._park_wait_s):
             turn.flight.started = True
-            self._conclude(turn, Deferred(reason="the target is slow and its queue is long"))
+            self._conclude(turn, why)
+        self._drop_if_idle(queue)
 
     def _watch(self, queue: TargetQueue) -> None:
         self._crowded.add(queue)
@@ -334,8 +349,21 @@ class Dispatcher:
         """Look at the queues that have turns waiting: a target that hangs gives no other sign."""
         now_s = self._around.monotonic_s()
         for queue in list(self._crowded):
+            for turn in queue.start_ready(now_s=now_s):
+                self._start(turn, queue)
             self._park_overload(queue, now_s=now_s)
             if not queue.waiting:
                 self._crowded.discard(queue)
         loop = asyncio.get_running_loop()
         self._sweep_timer = loop.call_later(_SWEEP_INTERVAL_S, self._sweep) if self._crowded else None
+
+
+def _failed(outcome: Outcome) -> bool | None:
+    """What an outcome says of its target: a refusal for good is an answer too. None: nothing."""
+    match outcome:
+        case Failed():
+            return True
+        case Succeeded() | Rejected():
+            return False
+        case _:
+            return None

@@ -5,17 +5,22 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Protocol, assert_never
 
+import structlog
+
 from connectors.webhook.answer import Answer, Responded
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import SecretLockedError
 from connectors.webhook.request import Request
 from connectors.webhook.verdict import Accepted, Refused, TryLater, judge
+from streams.dispatch.circuit import Circuit
 from streams.records.delivery import Delivery
 from streams.records.outcome import Cancelled, Deferred, Failed, Outcome, Rejected, Succeeded
 from streams.records.target import TargetName
 from streams.retry.policy import RetryPolicy, ScheduledBackoff
 
 __all__ = ["EndpointTarget", "Sends"]
+
+_log = structlog.get_logger("streams.dispatch")
 
 
 class Sends(Protocol):
@@ -32,7 +37,7 @@ class EndpointTarget:
     Its retry policy is the worker's, but for what the endpoint has of its own.
     """
 
-    __slots__ = ("_default_policy", "_now", "_sender", "concurrency", "endpoint", "name", "policy")
+    __slots__ = ("_default_policy", "_now", "_sender", "concurrency", "endpoint", "gate", "name", "policy")
 
     def __init__(
         self,
@@ -47,14 +52,17 @@ class EndpointTarget:
         self.endpoint: Endpoint | None = None
         self._default_policy = policy
         self.policy = policy
+        self.gate = Circuit(on_change=self._tell)
         self.concurrency = concurrency
         self._sender = sender
         self._now = now
 
     def change(self, endpoint: Endpoint) -> None:
-        """It was created or changed."""
-        self.endpoint = endpoint
+        """It was created or changed. Another URL, or an endpoint enabled again, is worth trying at once."""
+        before, self.endpoint = self.endpoint, endpoint
         self.policy = _policy(endpoint, self._default_policy)
+        if before is not None and (before.url, before.enabled) != (endpoint.url, endpoint.enabled):
+            self.gate = Circuit(on_change=self._tell)
 
     async def attempt(self, delivery: Delivery) -> Outcome:
         """Send the event to the endpoint as it is now. The webhook id is the event's id on every attempt (INV-4)."""
@@ -80,6 +88,12 @@ class EndpointTarget:
             # It says something of this worker's settings and nothing of the endpoint: no attempt is spent on it.
             return Deferred(reason=str(error))
         return _outcome(answer, now=self._now())
+
+    def _tell(self, open_for_s: float) -> None:
+        if open_for_s:
+            _log.warning("circuit_opened", target=str(self.name), for_s=open_for_s)
+        else:
+            _log.info("circuit_closed", target=str(self.name))
 
 
 def _policy(endpoint: Endpoint, default: RetryPolicy) -> RetryPolicy:

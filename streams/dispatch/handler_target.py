@@ -11,6 +11,7 @@ from pathlib import PurePath
 from outbox.errors import PermanentError, TemporaryError
 from outbox.handlers import Handler
 from streams.dispatch.handler_calls import Call, HandlerCalls, Raised
+from streams.dispatch.target import OpenGate
 from streams.records.delivery import Delivery
 from streams.records.outcome import Deferred, ErrorCode, Failed, Outcome, Rejected, Succeeded
 from streams.records.target import TargetName
@@ -22,12 +23,13 @@ __all__ = ["HandlerTarget"]
 class HandlerTarget:
     """One registered handler."""
 
-    __slots__ = ("_abandoned", "_calls", "concurrency", "handler", "name", "policy")
+    __slots__ = ("_abandoned", "_calls", "concurrency", "gate", "handler", "name", "policy")
 
     def __init__(self, handler: Handler, *, calls: HandlerCalls, policy: RetryPolicy) -> None:
         self.handler = handler
         self.name = TargetName("handler", handler.name)
         self.concurrency = handler.concurrency
+        self.gate = OpenGate()
         self.policy = policy
         self._calls = calls
         self._abandoned = 0

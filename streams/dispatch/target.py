@@ -1,13 +1,50 @@
-"""What the dispatcher needs of a target: its name, its limits, its retry policy, and one attempt at a time."""
+"""What the dispatcher needs of a target: its name, limits, gate and retry policy, and one attempt at a time."""
 
 from typing import Protocol
 
+from streams.dispatch.circuit import Begun
 from streams.records.delivery import Delivery
 from streams.records.outcome import Outcome
 from streams.records.target import TargetName
 from streams.retry.policy import RetryPolicy
 
-__all__ = ["Target"]
+__all__ = ["Gate", "OpenGate", "Target"]
+
+
+class Gate(Protocol):
+    """Says whether an attempt may begin, and learns how attempts ended: an endpoint's circuit."""
+
+    def hold_s(self, *, now_s: float) -> float:
+        """For how long no attempt may begin; 0 if one may now."""
+        ...
+
+    def began(self, *, now_s: float) -> Begun:
+        """An attempt begins. Returns what `ended` is to be told with it."""
+        ...
+
+    def ended(self, begun: Begun, *, failed: bool | None, now_s: float) -> None:
+        """An attempt ended; None: it was cut off, and nothing is known."""
+        ...
+
+
+_NEVER = Begun(0, 0.0)
+
+
+class OpenGate:
+    """Every attempt may begin at any time: a handler's."""
+
+    __slots__ = ()
+
+    def hold_s(self, *, now_s: float) -> float:  # noqa: ARG002 - the gate's signature, here and below
+        """Never."""
+        return 0.0
+
+    def began(self, *, now_s: float) -> Begun:  # noqa: ARG002
+        """It is all the same."""
+        return _NEVER
+
+    def ended(self, begun: Begun, *, failed: bool | None, now_s: float) -> None:
+        """It learns nothing."""
 
 
 class Target(Protocol):
@@ -21,6 +58,11 @@ class Target(Protocol):
     @property
     def concurrency(self) -> int:
         """How many of its attempts may run at once in this worker."""
+        ...
+
+    @property
+    def gate(self) -> Gate:
+        """Whether an attempt may begin at all."""
         ...
 
     @property

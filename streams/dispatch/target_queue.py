@@ -3,7 +3,8 @@
 The estimate is what keeps one slow target from holding everybody's window (INV-6): when its queue would
 wait longer than a bound *and* its attempts are slow, its waiting turns are withdrawn and parked. A fast
 target under a backlog is never overloaded in this sense: there, back-pressure is right. "Slow" is a matter
-of medians: one attempt that hangs takes one slot, and the others go on serving the queue.
+of medians: one attempt that hangs takes one slot, and the others go on serving the queue. The same happens to all that
+wait when the target's gate holds them for longer than the bound.
 
 Pure bookkeeping; the monotonic clock's reading is passed in, in seconds.
 """
@@ -18,8 +19,9 @@ from streams.dispatch.turn import Turn
 
 __all__ = ["TargetQueue"]
 
-#: An attempt that takes longer than this makes a target slow.
+#: An attempt that takes longer than this makes a target slow; where its queue takes half of the worker's room, this.
 _SLOW_S = 1.0
+_SLOW_AND_CROWDING_S = 0.1
 #: So many of the last attempts tell how long one takes.
 _REMEMBERED = 9
 
@@ -46,22 +48,34 @@ class TargetQueue:
 
     def admit(self, turn: Turn, *, now_s: float) -> bool:
         """Take a turn in. True: it has its slot, run it. False: it waits, and `finished` hands it out in its time."""
-        if turn.key not in self._behind and len(self._running) < self.target.concurrency:
+        if turn.key not in self._behind and self._may_begin(now_s=now_s):
             self._behind[turn.key] = None
-            self._running[turn] = now_s
+            self._begin(turn, now_s=now_s)
             return True
         self._wait(turn)
         return False
 
-    def finished(self, turn: Turn, *, now_s: float) -> list[Turn]:
-        """A running turn's attempt ended. Returns the turns that have their slots now."""
+    def finished(self, turn: Turn, *, now_s: float, failed: bool | None = None) -> list[Turn]:
+        """A running turn's attempt ended. Returns the turns that have their slots now. `failed` is for the gate."""
+        if turn.begun is not None:
+            self.target.gate.ended(turn.begun, failed=failed, now_s=now_s)
         self._took_s.append(now_s - self._running.pop(turn))
         behind = self._behind[turn.key]
         if behind:
             self._ready.append(behind.popleft())
         else:
             del self._behind[turn.key]
-        return self._start_ready(now_s=now_s)
+        return self.start_ready(now_s=now_s)
+
+    def start_ready(self, *, now_s: float) -> list[Turn]:
+        """Give slots to those that wait for one, as far as there are any. Asked again for what a gate holds."""
+        started = []
+        while self._ready and self._may_begin(now_s=now_s):
+            turn = self._ready.popleft()
+            self.waiting -= 1
+            self._begin(turn, now_s=now_s)
+            started.append(turn)
+        return started
 
     def service_s(self, *, now_s: float) -> float:
         """How long an attempt takes at present: the median of the last ones, or of those that run if that is longer."""
@@ -70,13 +84,25 @@ class TargetQueue:
         middle = next(islice(self._running.values(), len(self._running) // 2, None), now_s)
         return max(took_s, now_s - middle)
 
-    def overloaded(self, *, now_s: float, bound_s: float) -> bool:
-        """Is it slow, and would the last in its queue wait longer than the bound?"""
+    def hold_s(self, *, now_s: float) -> float:
+        """For how long its gate lets nothing begin."""
+        return self.target.gate.hold_s(now_s=now_s)
+
+    def overloaded(self, *, now_s: float, bound_s: float, crowding: bool = False) -> bool:
+        """Would the last in its queue wait longer than the bound, because it is slow, or for its gate?
+
+        `crowding`: its queue takes half of the room that all targets share. Then it needn't be so slow.
+        """
+        if self.waiting and self.hold_s(now_s=now_s) > bound_s:
+            return True
         service_s = self.service_s(now_s=now_s)
-        return service_s > _SLOW_S and self.waiting * service_s > bound_s * self.target.concurrency
+        slow_s = _SLOW_AND_CROWDING_S if crowding else _SLOW_S
+        return service_s > slow_s and self.waiting * service_s > bound_s * self.target.concurrency
 
     def withdraw_overload(self, *, now_s: float, bound_s: float) -> list[Turn]:
         """Take out the waiting turns that can't be served within the bound, the latest first in line to go."""
+        if self.hold_s(now_s=now_s) > bound_s:
+            return self.withdraw(lambda _index, _turn: True)
         stays = int(bound_s * self.target.concurrency / self.service_s(now_s=now_s))
         return self.withdraw(lambda index, _turn: index >= stays)
 
@@ -109,11 +135,9 @@ class TargetQueue:
             behind = self._behind[turn.key] = deque()
         behind.append(turn)
 
-    def _start_ready(self, *, now_s: float) -> list[Turn]:
-        started = []
-        while self._ready and len(self._running) < self.target.concurrency:
-            turn = self._ready.popleft()
-            self.waiting -= 1
-            self._running[turn] = now_s
-            started.append(turn)
-        return started
+    def _may_begin(self, *, now_s: float) -> bool:
+        return len(self._running) < self.target.concurrency and not self.hold_s(now_s=now_s)
+
+    def _begin(self, turn: Turn, *, now_s: float) -> None:
+        turn.begun = self.target.gate.began(now_s=now_s)
+        self._running[turn] = now_s

@@ -6,6 +6,7 @@ The working records behind the pure ones: mutable, compared by identity, never o
 import asyncio
 
 from streams.commit.ledger import PartitionLedger
+from streams.dispatch.circuit import Begun
 from streams.dispatch.target import Target
 from streams.records.delivery import Delivery
 
@@ -29,7 +30,7 @@ class Flight:
 class Turn:
     """One delivery in the dispatcher."""
 
-    __slots__ = ("delivery", "flight", "key", "target", "task")
+    __slots__ = ("begun", "delivery", "flight", "key", "target", "task")
 
     def __init__(self, delivery: Delivery, target: Target, flight: Flight) -> None:
         self.delivery = delivery
@@ -37,4 +38,6 @@ class Turn:
         self.flight = flight
         #: Events of one aggregate go to one target one at a time.
         self.key = (delivery.event.aggregate_type, delivery.event.aggregate_id)
+        #: What its target's gate said when its attempt began.
+        self.begun: Begun | None = None
         self.task: asyncio.Task[None] | None = None

@@ -8,6 +8,7 @@ to be redriven when it is back.
 from dataclasses import dataclass
 from datetime import timedelta
 
+from streams.dispatch.target import OpenGate
 from streams.records.delivery import Delivery
 from streams.records.outcome import Cancelled, ErrorCode, Outcome, Rejected
 from streams.records.target import TargetName
@@ -21,6 +22,7 @@ _ONE_ANSWER = RetryPolicy(
     backoff=ScheduledBackoff(delays=(timedelta(seconds=1),)),
     exhausted_code=ErrorCode.HANDLER_NOT_REGISTERED,
 )
+_ANY_TIME = OpenGate()
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class UnknownTarget:
 
     name: TargetName
     concurrency: int = 1
+    gate: OpenGate = _ANY_TIME
     policy: RetryPolicy = _ONE_ANSWER
 
     async def attempt(self, delivery: Delivery) -> Outcome:

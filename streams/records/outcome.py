@@ -61,10 +61,12 @@ class Interrupted:
 class Deferred:
     """No attempt was made.
 
-    The target is too busy, or the worker is stopping. It waits in a tier and costs no attempt.
+    The target is too busy or its circuit is open, or the worker is stopping. It waits in a tier and costs no attempt.
+    `retry_after` is for how long at least an attempt would be deferred again.
     """
 
     reason: str
+    retry_after: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

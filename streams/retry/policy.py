@@ -18,7 +18,6 @@ from streams.retry.wait import Wait, wait_about, wait_at_least
 __all__ = ["ExponentialBackoff", "RetryPolicy", "ScheduledBackoff", "decide"]
 
 _DEFERRAL_BASE_MS = 1_000
-_DEFERRAL_CAP_MS = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +86,10 @@ def decide(
             return _retry(
                 delivery, error, hint=None, policy=policy, tiers=tiers, now_ms=now_ms, random=random
             )
-        case Deferred(reason=reason):
-            return _defer(delivery, reason, policy=policy, tiers=tiers, now_ms=now_ms, random=random)
+        case Deferred(reason=reason, retry_after=hint):
+            return _defer(
+                delivery, reason, hint=hint, policy=policy, tiers=tiers, now_ms=now_ms, random=random
+            )
         case _:
             assert_never(outcome)
 
@@ -122,12 +123,15 @@ def _defer(
     delivery: Delivery,
     reason: str,
     *,
+    hint: timedelta | None,
     policy: RetryPolicy,
     tiers: RetryTiers,
     now_ms: int,
     random: Callable[[], float],
 ) -> NextHop:
-    delay_ms = min(_DEFERRAL_BASE_MS * 2 ** min(delivery.deferrals, 10), _DEFERRAL_CAP_MS)
+    """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile."""
+    doubled_ms: int = _DEFERRAL_BASE_MS << min(delivery.deferrals, 30)
+    delay_ms = max(min(doubled_ms, tiers.longest_ms), _ms(hint) if hint else 0)
     deferred = replace(
         delivery, deferrals=delivery.deferrals + 1, first_failed_at_ms=_first_failed(delivery, now_ms=now_ms)
     )

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from streams.dispatch.directory import Directory
-from streams.dispatch.target import Target
+from streams.dispatch.target import Gate, OpenGate, Target
 from streams.records.delivery import Delivery
 from streams.records.outcome import Outcome, Succeeded
 from streams.records.target import TargetName
@@ -28,10 +28,12 @@ class ScriptedTarget:
         concurrency: int = 4,
         policy: RetryPolicy = HANDLER_POLICY,
         outcome: Outcome | BaseException | None = None,
+        gate: Gate | None = None,
     ) -> None:
         self.name = TargetName("endpoint", name)
         self.concurrency = concurrency
         self.policy = policy
+        self.gate = gate or OpenGate()
         self.outcome: Outcome | BaseException = outcome or Succeeded()
         self.holding = False
         self.begun: list[Delivery] = []

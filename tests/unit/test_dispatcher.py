@@ -6,8 +6,10 @@ from uuid import UUID
 
 import pytest
 
+from streams.dispatch.circuit import Circuit
 from streams.records.delivery import Origin
-from streams.records.outcome import Cancelled, ErrorCode, Failed, Outcome, Rejected, Succeeded
+from streams.records.next_hop import Retry
+from streams.records.outcome import Cancelled, Deferred, ErrorCode, Failed, Outcome, Rejected, Succeeded
 from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_delivery, header_map
 from tests.support.chance import seeded
@@ -218,6 +220,37 @@ async def test_a_hanging_targets_turns_are_parked_without_an_attempt_and_another
     bench.assert_nothing_leaks()
 
 
+async def test_nothing_is_attempted_while_a_circuit_is_open_and_then_one_at_a_time() -> None:
+    """CASES 7: what is for an endpoint that is down is parked, at no attempt; a probe that is taken lets all in."""
+    down = ScriptedTarget(
+        "ep_1", outcome=Failed(error="503"), gate=Circuit(on_change=lambda _: None), concurrency=2
+    )
+    bench = DispatchBench([down], holding=False)
+    for offset in range(30):
+        bench.take(event_record(offset))
+        await settled()
+        bench.around.pass_s(0.6)
+    assert Counter(bench.outcomes()) == {"Failed": 15, "Deferred": 15}  # ten, and five probes
+    deferred = [attempt.next_hop for attempt in bench.attempts if isinstance(attempt.outcome, Deferred)]
+    assert {hop.delivery.attempt for hop in deferred if isinstance(hop, Retry)} == {1}
+    bench.around.pass_s(60)
+    down.holding, down.outcome = True, Succeeded()
+    for offset in range(30, 33):
+        bench.take(event_record(offset))
+        await settled()
+    assert len(down.running) == 1
+    down.answer()
+    await settled()
+    bench.take(event_record(33))
+    down.answer(2)
+    await settled()
+    bench.dispatcher._sweep()
+    down.answer(5)
+    await settled()
+    assert Counter(bench.outcomes())["Succeeded"] >= 2
+    bench.assert_nothing_leaks()
+
+
 async def test_a_fast_targets_backlog_is_never_parked() -> None:
     """INV-6: a thousand events for one healthy target are all attempted, none deferred."""
     bench = DispatchBench(holding=False)
@@ -231,6 +264,28 @@ async def test_a_fast_targets_backlog_is_never_parked() -> None:
         await settled()
         bench.dispatcher._sweep()
     assert Counter(bench.outcomes()) == {"Succeeded": 1_000}
+    bench.assert_nothing_leaks()
+
+
+async def test_a_target_that_is_rather_slow_may_not_take_the_whole_window() -> None:
+    """INV-6: at half a second an attempt it is not slow by itself; with hundreds of turns it keeps others out."""
+    rather_slow, healthy = ScriptedTarget("ep_1", concurrency=2), ScriptedTarget("ep_2", concurrency=2)
+    bench = DispatchBench([rather_slow, healthy], holding=False)
+    rather_slow.holding = True
+    for offset in range(700):
+        bench.take(event_record(offset))
+        await settled()
+        if offset % 50 == 0:
+            bench.around.pass_s(0.5)
+            rather_slow.answer(2)
+    bench.around.pass_s(0.5)
+    bench.dispatcher._sweep()
+    assert len(healthy.begun) == 700
+    assert bench.window.open_turns < 500
+    assert Counter(bench.outcomes())["Deferred"] > 100
+    while bench.window.open_turns:
+        rather_slow.answer(2)
+        await settled()
     bench.assert_nothing_leaks()
 
 

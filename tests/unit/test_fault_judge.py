@@ -34,7 +34,7 @@ def an_attempt(
 ) -> Attempt:
     """What a target and the product say of one attempt of two milliseconds, when both are right."""
     receipt = Receipt(
-        event_id="e1",
+        event_id="e01",
         target=f"endpoint:{target}",
         began_ms=at_ms + 1,
         answered_ms=at_ms + 1,
@@ -43,7 +43,7 @@ def an_attempt(
     )
     turn = Turn(
         attempt_id=f"{target} {at_ms}",
-        event_id="e1",
+        event_id="e01",
         target=f"endpoint:{target}",
         attempt=number,
         deferrals=0,
@@ -61,11 +61,11 @@ SHAKY = an_attempt("shaky", 1_010, ok=True)
 FAILED = an_attempt("flaky", 1_010, ok=False, next_ms=1_900)
 TAKEN = an_attempt("flaky", 2_000, number=2, ok=True)
 AGAIN = an_attempt("flaky", 5_000, number=2, ok=True)
-ROW = Row(event_id="e1", type="load.x.flaky", sha256="aa", created_ms=1_000)
-PLACE = Place(event_id="e1", target=None, partition=EVENTS, offset=5, appended_ms=1_005)
-LETTER = Letter(event_id="e1", target="endpoint:flaky", code="ENDPOINT_EXHAUSTED", appended_ms=9_000)
+ROW = Row(event_id="e01", type="load.x.flaky", sha256="aa", created_ms=1_000)
+PLACE = Place(event_id="e01", target=None, partition=EVENTS, offset=5, appended_ms=1_005)
+LETTER = Letter(event_id="e01", target="endpoint:flaky", code="ENDPOINT_EXHAUSTED", appended_ms=9_000)
 WAITING = Waiting(
-    event_id="e1", target="endpoint:flaky", topic="outbox.retry-1s", appended_ms=1_014, due_ms=59_000
+    event_id="e01", target="endpoint:flaky", topic="outbox.retry-1s", appended_ms=1_014, due_ms=59_000
 )
 
 
@@ -104,6 +104,7 @@ def judged(*attempts: Attempt, **changes: object) -> Verdict:
         faults=[],
         flowed_ms=900,
         ended_ms=60_000,
+        workers_started=2,
         leaks={},
         deaths=[],
     )
@@ -228,7 +229,7 @@ def test_a_crash_repeats_the_dead_letter_that_it_left_open_and_no_other(
     struck_ms: float, rules: set[str]
 ) -> None:
     """INV-8: buried before the crash, and in no commit: once more. Buried twice after it: a fault."""
-    letters = [Letter(event_id="e1", target=None, code="X", appended_ms=at_ms) for at_ms in (1_050, 7_000)]
+    letters = [Letter(event_id="e01", target=None, code="X", appended_ms=at_ms) for at_ms in (1_050, 7_000)]
     row, place = replace(ROW, type="load.x.unrouted"), replace(PLACE, appended_ms=1_001)
     verdict = judged(rows=[row], places=[place], letters=letters, faults=[crash(struck_ms, committed=5)])
     assert broken(verdict) == rules
@@ -325,6 +326,17 @@ def test_the_delivery_log_has_every_attempt_once_and_each_delivery_as_it_stands(
             SHAKY, FAILED, TAKEN, logged=replace(right, statuses={**right.statuses, TAKEN[1].delivery: found})
         )
         assert broken(verdict) == {"deliveries wrong in the log"}
+
+
+def test_an_endpoint_that_is_down_is_probed_a_bounded_number_of_times() -> None:
+    """CASES 7: two workers and a minute allow some dozens of attempts, and no more."""
+    row = replace(ROW, type="load.x.down")
+    tries = [an_attempt("down", 2_000 + 10 * index, ok=False)[0] for index in range(400)]
+    waiting = [replace(WAITING, target="endpoint:down")]
+    verdict = judged(rows=[row], receipts=tries[:280], waiting=waiting)
+    assert verdict.line("down, and hammered").holds
+    verdict = judged(rows=[row], receipts=tries, waiting=waiting)
+    assert not verdict.line("down, and hammered").holds
 
 
 def test_recovery_lasts_until_the_last_late_thing_has_come() -> None:

@@ -38,13 +38,11 @@ def not_arrived(case: Case) -> list[str]:
     waits = {(record.event_id, record.target or "") for record in case.evidence.waiting}
     found = []
     for delivery in case.expected:
-        behaviour = case.behaviour(delivery)
-        ends = behaviour.ends if behaviour else "dead"
         arrived = {
             "delivered": case.taken(delivery),
             "dead": bool(case.letters[delivery]),
             "waiting": delivery in waits,
-        }[ends]
+        }[case.ends(delivery)]
         found += [] if arrived else [named(delivery)]
     return found
 
@@ -91,10 +89,10 @@ def wrong_ends(case: Case) -> list[str]:
     """A delivery that its target would have taken is no dead letter, and the other way round."""
     found = []
     for delivery in case.expected:
-        behaviour = case.behaviour(delivery)
-        if behaviour is not None and behaviour.ends != "dead":
+        ends = case.ends(delivery)
+        if ends != "dead":
             found += [f"{named(delivery)}: {letter.code}" for letter in case.letters[delivery]]
-        if behaviour is not None and behaviour.ends != "delivered" and case.taken(delivery):
+        if ends != "delivered" and case.taken(delivery):
             found.append(named(delivery))
     return found
 

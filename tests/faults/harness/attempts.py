@@ -19,6 +19,11 @@ _HURRIED_BY_A_CRASH = 4 * _ATTEMPTS_A_CRASH
 _COMMIT_SLACK_MS = 1_500.0
 #: An answer that comes later than this after its request may find nobody: the workers wait for 3 s.
 _SLOW_ANSWER_MS = 2_500.0
+#: How many attempts it takes to open a circuit at most: a hundred that fail at once, while others are under way.
+_TO_OPEN = 100 + 16
+#: Five each after 5, 10, 20 and 40 seconds, then every minute.
+_PROBES_A_MINUTE = 20
+_WORKERS = 3
 _GAPS_MS = [parse_duration(text).total_seconds() * 500 for text in SCHEDULE.split(",")]
 
 Repetition = tuple[Delivery, Fault | None]
@@ -108,7 +113,7 @@ def too_many(case: Case) -> list[str]:
     found = []
     for delivery in case.expected:
         behaviour, receipts = case.behaviour(delivery), case.receipts[delivery]
-        if behaviour is None or behaviour.ends != "dead":
+        if behaviour is None or case.ends(delivery) != "dead":
             continue
         again = case.reopened(delivery) + case.rows_repeated(delivery)
         unanswered = sum(1 for t in case.turns[delivery] if t.status is None and behaviour.attempts == 1)
@@ -131,7 +136,7 @@ def too_few(case: Case) -> list[str]:
     found = []
     for delivery in case.expected:
         behaviour = case.behaviour(delivery)
-        if behaviour is None or behaviour.ends != "dead" or not case.letters[delivery]:
+        if behaviour is None or case.ends(delivery) != "dead" or not case.letters[delivery]:
             continue
         numbers = {turn.attempt for turn in case.turns[delivery]}
         missing = set(range(1, behaviour.attempts + 1)) - numbers
@@ -152,6 +157,19 @@ def unrecorded(case: Case) -> list[str]:
         and not _crash_later(case, receipt)
         and case.held_back(receipt) is None
     ]
+
+
+def hammered(case: Case) -> list[str]:
+    """CASES 7: an endpoint that is down is probed, not hammered: what opens its circuit, and then a few a minute.
+
+    Every worker has a circuit of its own, which a restart forgets.
+    """
+    evidence = case.evidence
+    down = [target for target, behaviour in case.targets.items() if behaviour.name == "down"]
+    minutes = (evidence.ended_ms - evidence.flowed_ms) / 60_000
+    most = _TO_OPEN * evidence.workers_started + _PROBES_A_MINUTE * _WORKERS * minutes
+    tried = sum(1 for receipt in evidence.receipts if receipt.target in down)
+    return [f"{tried} attempts, of {most:.0f} at most"] if tried > most else []
 
 
 def repetitions(case: Case) -> list[Repetition]:
@@ -206,6 +224,7 @@ def unexcused(case: Case) -> list[str]:
 
 
 ATTEMPT_RULES = {
+    "down, and hammered": hammered,
     "early": early,
     "more attempts than allowed": too_many,
     "fewer attempts than promised": too_few,

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 from tests.faults.harness.facts import Delivery, Evidence, Fault, Letter, Place, Receipt, Turn
-from tests.faults.harness.plan import Behaviour
+from tests.faults.harness.plan import Behaviour, Ending
 
 __all__ = ["CLOCK_SLACK_MS", "Case", "named"]
 
@@ -58,6 +58,11 @@ class Case:
 
     def behaviour(self, delivery: Delivery) -> Behaviour | None:
         return self.targets.get(delivery[1])
+
+    def ends(self, delivery: Delivery) -> Ending:
+        """How it must end; what nobody wants is a dead letter."""
+        behaviour = self.behaviour(delivery)
+        return behaviour.ends_for(delivery[0]) if behaviour else "dead"
 
     def taken(self, delivery: Delivery) -> bool:
         """Did its target say that it took it?"""

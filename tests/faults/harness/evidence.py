@@ -64,6 +64,7 @@ def gather(site: Site, faults: Sequence[Fault], *, flowed_ms: float, ended_ms: f
         faults=faults,
         flowed_ms=flowed_ms,
         ended_ms=ended_ms,
+        workers_started=sum(m.started for name, m in site.fleet.members.items() if name.startswith("worker")),
         leaks={log.name: _leaks(log.read_text(errors="replace")) for log in site.logs.glob("*.log")},
         deaths=tuple(site.fleet.deaths),
     )

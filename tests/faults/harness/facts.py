@@ -217,5 +217,6 @@ class Evidence:
     faults: Sequence[Fault]
     flowed_ms: float
     ended_ms: float
+    workers_started: int
     leaks: Mapping[str, Sequence[str]]
     deaths: Sequence[str]

@@ -17,6 +17,7 @@ from streams.commit.lease import Lease
 from streams.commit.ledger import PartitionLedger
 from streams.delay.lane import Lane
 from streams.delay.scheduler import Scheduler
+from streams.dispatch.circuit import Circuit
 from streams.dispatch.dispatcher import Dispatcher
 from streams.recorder.recorder import Recorder
 from tests.faults.harness.kinds.kind import Kind
@@ -113,6 +114,11 @@ def _forget_a_lane(folder: Path) -> None:
     _patch(Scheduler, "_assigned", forgetting)
 
 
+def _no_circuit(_: Path) -> None:
+    """An endpoint that is down is tried whenever a delivery is due."""
+    _patch(Circuit, "hold_s", lambda _, *, now_s: 0.0)  # noqa: ARG005 - the circuit's signature
+
+
 def _sign_other_bytes(_: Path) -> None:
     """What is signed is not what is sent (INV-5)."""
     sign = wire.sign  # type: ignore[attr-defined]  # it is not wire's own
@@ -163,6 +169,7 @@ MUTANTS: Final[dict[str, Mutant]] = {
         shown_by=(Killed("recorder"), Killed("recorder")),
         turns_red="attempts not in the log, or too many",
     ),
+    "no-circuit": Mutant(breaks=_no_circuit, shown_by=(Nothing(40),), turns_red="down, and hammered"),
     "sign-other-bytes": Mutant(
         breaks=_sign_other_bytes, shown_by=(Nothing(3),), turns_red="wrong signatures"
     ),

@@ -18,6 +18,7 @@ __all__ = [
     "Behaviour",
     "Ending",
     "PlannedEvent",
+    "chance_of",
     "event_mix",
     "prefix_of",
 ]
@@ -41,6 +42,7 @@ class Behaviour:
         share: how much of the load is of that type.
         gap_ms: the least time between an attempt's end and the next one's begin.
         attempts: how many there are before it is dead.
+        doomed: of 256 events, how many end as `ends` says; the target takes the others. Their ids tell which.
         prompt: its first attempt succeeds at once, so it shows how late the system is.
         hangs: some of its attempts take seconds, and others of the same key wait for them.
     """
@@ -51,8 +53,13 @@ class Behaviour:
     ends: Ending
     gap_ms: float = 500.0
     attempts: int = 1
+    doomed: int = 256
     prompt: bool = False
     hangs: bool = False
+
+    def ends_for(self, event_id: str) -> Ending:
+        """How the delivery of this event ends."""
+        return self.ends if chance_of(event_id) < self.doomed else "delivered"
 
 
 #: All targets. Two of them share the type `plain`, so that its events have two deliveries each.
@@ -66,21 +73,24 @@ BEHAVIOURS: Final[tuple[Behaviour, ...]] = (
     Behaviour(name="stalling", kind="endpoint", wants="stall", ends="delivered", hangs=True),
     Behaviour(name="hinting", kind="endpoint", wants="hint", ends="delivered", gap_ms=HINT_S * 1000.0),
     Behaviour(name="rejecting", kind="endpoint", wants="reject", ends="dead"),
-    Behaviour(name="failing", kind="endpoint", wants="fail", ends="dead", attempts=ATTEMPTS),
+    # An endpoint that takes most of its events: its circuit stays closed, and the others use up their attempts.
+    Behaviour(name="failing", kind="endpoint", wants="fail", ends="dead", attempts=ATTEMPTS, doomed=32),
     Behaviour(name="refusing", kind="handler", wants="refuse", ends="dead"),
     Behaviour(name="parking", kind="endpoint", wants="park", ends="waiting", gap_ms=3_600_000.0),
+    Behaviour(name="down", kind="endpoint", wants="down", ends="waiting"),
 )
 
 #: How many of a hundred events are of a type. `unrouted` is wanted by nobody.
 _SHARES: Final[Mapping[str, int]] = {
-    "plain": 56,
+    "plain": 51,
     "flaky": 16,
     "late": 6,
     "reset": 6,
     "stall": 3,
     "hint": 4,
     "reject": 3,
-    "fail": 2,
+    "fail": 5,
+    "down": 2,
     "refuse": 2,
     "park": 1,
     "unrouted": 1,
@@ -96,6 +106,11 @@ class PlannedEvent:
     aggregate_id: str
     text: str
     chance: int
+
+
+def chance_of(event_id: str) -> int:
+    """The last byte of an event's id, from 0 to 255: what its targets do depends on it."""
+    return int(event_id[-2:], 16)
 
 
 def prefix_of(run: str) -> str:

@@ -25,12 +25,13 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from tests.faults.harness.facts import Receipt
 from tests.faults.harness.journal import JournalWriter
-from tests.faults.harness.plan import HINT_S
+from tests.faults.harness.plan import BEHAVIOURS, HINT_S, chance_of
 
 __all__: list[str] = []
 
 _STALL_S = 30.0
 _FAILURES = (500, 503, 429)
+_DOOMED = {behaviour.name: behaviour.doomed for behaviour in BEHAVIOURS}
 
 
 class Receiver:
@@ -80,10 +81,10 @@ class Receiver:
         for request in list(self._open.values()):
             _reset(request)
 
-    async def _behave(  # noqa: PLR0911 - a line for each behaviour
+    async def _behave(  # noqa: C901, PLR0911 - a line for each behaviour
         self, name: str, event_id: str
     ) -> tuple[int, dict[str, str]]:
-        chance = int(event_id[-2:], 16)
+        chance = chance_of(event_id)
         tries = self._tries[event_id, name]
         match name:
             case "steady":
@@ -101,7 +102,9 @@ class Receiver:
                 return 503, {"Retry-After": str(HINT_S)}
             case "rejecting":
                 return 400, {}
-            case "failing":
+            case "failing" if chance < _DOOMED[name]:
+                return 500, {}
+            case "down":
                 return 500, {}
             case "parking":
                 return 503, {"Retry-After": "3600"}
