@@ -42,6 +42,7 @@ def not_arrived(case: Case) -> list[str]:
             "delivered": case.taken(delivery),
             "dead": bool(case.letters[delivery]),
             "waiting": delivery in waits,
+            "unserved": delivery in waits or bool(case.letters[delivery]),
         }[case.ends(delivery)]
         found += [] if arrived else [named(delivery)]
     return found
@@ -90,7 +91,7 @@ def wrong_ends(case: Case) -> list[str]:
     found = []
     for delivery in case.expected:
         ends = case.ends(delivery)
-        if ends != "dead":
+        if ends in {"delivered", "waiting"}:
             found += [f"{named(delivery)}: {letter.code}" for letter in case.letters[delivery]]
         if ends != "delivered" and case.taken(delivery):
             found.append(named(delivery))

@@ -29,7 +29,8 @@ ATTEMPTS: Final = 10
 #: What the `hinting` endpoint asks for with Retry-After.
 HINT_S: Final = 2
 
-Ending = Literal["delivered", "dead", "waiting"]
+Ending = Literal["delivered", "dead", "waiting", "unserved"]
+"""Unserved: it waits, or is dead, its attempts used up before the circuits opened."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +78,7 @@ BEHAVIOURS: Final[tuple[Behaviour, ...]] = (
     Behaviour(name="failing", kind="endpoint", wants="fail", ends="dead", attempts=ATTEMPTS, doomed=32),
     Behaviour(name="refusing", kind="handler", wants="refuse", ends="dead"),
     Behaviour(name="parking", kind="endpoint", wants="park", ends="waiting", gap_ms=3_600_000.0),
-    Behaviour(name="down", kind="endpoint", wants="down", ends="waiting"),
+    Behaviour(name="down", kind="endpoint", wants="down", ends="unserved"),
 )
 
 #: How many of a hundred events are of a type. `unrouted` is wanted by nobody.

@@ -76,7 +76,7 @@ def _late_retries(case: Case) -> Iterator[_Late]:
     for turn in case.evidence.turns:
         behaviour = case.behaviour(turn.delivery)
         # One that asks for an hour waits in laps, and in the shortest lane that is not shorter: some seconds more.
-        slow = behaviour is not None and (behaviour.hangs or behaviour.ends == "waiting")
+        slow = behaviour is not None and (behaviour.hangs or behaviour.ends in {"waiting", "unserved"})
         if turn.next_ms is None or slow:
             continue
         later = [at_ms for at_ms in begun[turn.delivery] if at_ms > turn.ended_ms + CLOCK_SLACK_MS]
