@@ -54,6 +54,20 @@ class Distribution:
             shortest_unended_ms=min(waiting, default=math.inf),
         )
 
+    @classmethod
+    def together(cls, parts: Iterable[Self]) -> Self:
+        """Make one of several.
+
+        >>> len(Distribution.together([Distribution.of([1.0]), Distribution.of([3.0], [2.0])]))
+        3
+        """
+        held = tuple(parts)
+        return cls(
+            ascending_ms=tuple(sorted(one for part in held for one in part.ascending_ms)),
+            ended_ms=tuple(sorted(one for part in held for one in part.ended_ms)),
+            shortest_unended_ms=min((part.shortest_unended_ms for part in held), default=math.inf),
+        )
+
     def __len__(self) -> int:
         """How many durations, ended or not."""
         return len(self.ascending_ms)

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
@@ -25,6 +25,7 @@ _HEALTHY = 10
 _DEAD = 0
 _HANGS_S = 20.0
 _LAST_ARRIVE_WITHIN_S = 5.0
+_P99 = 0.99
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,52 +40,75 @@ class _Phase:
 
 
 def measure_fairness(site: Site, scale: Scale) -> Results:
-    """Measure the same healthy traffic alone, and with as much again to an endpoint that hangs."""
+    """Measure the same traffic while all endpoints answer, and while the one that gets half of it hangs; in turns."""
     rate = scale.latency_rate_per_s
     healthy = tuple(order_type(number) for number in range(1, _HEALTHY + 1))
     duration_s = scale.warm_up_s + scale.fairness_s
-    alone = poisson_load(rate_per_s=rate, duration_s=duration_s, types=healthy, seed=7)
-    to_dead = poisson_load(rate_per_s=rate, duration_s=duration_s, types=(order_type(_DEAD),), seed=8)
-    without = _phase(site, scale, alone)
-    site.receiver.hang(_DEAD, delay_s=_HANGS_S)
-    try:
-        beside = _phase(site, scale, tuple(sorted((*alone, *to_dead), key=lambda arrival: arrival.at_s)))
-    finally:
-        site.receiver.hang(_DEAD, delay_s=0)
-    turns = beside.turns_of_dead
+    before, after = [], []
+    for number in range(scale.fairness_rounds):
+        of_healthy = poisson_load(rate_per_s=rate, duration_s=duration_s, types=healthy, seed=7 + 2 * number)
+        of_one = poisson_load(
+            rate_per_s=rate, duration_s=duration_s, types=(order_type(_DEAD),), seed=8 + 2 * number
+        )
+        arrivals = tuple(sorted((*of_healthy, *of_one), key=lambda arrival: arrival.at_s))
+        before.append(_phase(site, scale, arrivals))
+        site.receiver.hang(_DEAD, delay_s=_HANGS_S)
+        try:
+            after.append(_phase(site, scale, arrivals))
+        finally:
+            site.receiver.hang(_DEAD, delay_s=0)
     return Results(
         heading="Fairness",
         method=(
-            f"{_HEALTHY} healthy endpoints get {rate:g} events/s together, first alone, then beside one more"
-            f" endpoint that gets as many and answers each only after {_HANGS_S:g} s (the attempt is given up"
-            " before). Poisson arrivals through Postgres and Debezium; one worker, one scheduler."
+            f"{_HEALTHY} healthy endpoints get {rate:g} events/s together, and one more gets as many. It answers at"
+            f" once before; after, it hangs: each answer would take {_HANGS_S:g} s, and the attempt is given up sooner."
+            f" Before and after take turns, {scale.fairness_rounds} times each, with a fresh worker whose circuits"
+            " are closed. Poisson arrivals through Postgres and Debezium; one worker, one scheduler."
         ),
-        tables=(
-            Table(
-                title="Healthy endpoints: commit → first byte, in ms",
-                columns=("", "p50", "p90", "p99", "max", "never arrived"),
-                rows=tuple(
-                    (name, *phase.healthy.cells(), str(phase.healthy.unended))
-                    for name, phase in (("alone", without), ("beside one that hangs", beside))
-                ),
-                notes=(f"{len(without.healthy):,} events each, after {scale.warm_up_s:g} s of warm-up.",),
+        tables=(_healthy_table(before, after, scale), _hanging_table(after)),
+    )
+
+
+def _healthy_table(before: Sequence[_Phase], after: Sequence[_Phase], scale: Scale) -> Table:
+    rows = []
+    for name, phases in (("all answer", before), ("one hangs", after)):
+        together = Distribution.together(phase.healthy for phase in phases)
+        each = " · ".join(str(phase.healthy.quantile(_P99)) for phase in phases if len(phase.healthy))
+        rows.append((name, *together.cells(), str(together.unended), each))
+    return Table(
+        title="Healthy endpoints: commit → first byte, in ms",
+        columns=("", "p50", "p90", "p99", "max", "never arrived", "p99 of each turn"),
+        rows=tuple(rows),
+        notes=(_change(before, after), f"Each turn after {scale.warm_up_s:g} s of warm-up."),
+    )
+
+
+def _change(before: Sequence[_Phase], after: Sequence[_Phase]) -> str:
+    was, became = (Distribution.together(phase.healthy for phase in phases) for phases in (before, after))
+    if not (len(was) and len(became)):
+        return "Nothing arrived."
+    ratio = became.quantile(_P99).value_ms / was.quantile(_P99).value_ms
+    return f"{len(was):,} events each. The p99 while one hangs is {ratio:.2f} times the p99 before."
+
+
+def _hanging_table(phases: Sequence[_Phase]) -> Table:
+    minutes = sum(phase.seconds for phase in phases) / 60
+    outcomes = sorted({outcome for phase in phases for outcome in phase.turns_of_dead})
+    counts = (sum(phase.turns_of_dead.get(outcome, 0) for phase in phases) for outcome in outcomes)
+    return Table(
+        title="The endpoint that hangs",
+        columns=("events/min", "requests/min", *(f"{outcome}/min" for outcome in outcomes)),
+        rows=(
+            (
+                f"{sum(phase.events_to_dead for phase in phases) / minutes:,.0f}",
+                f"{sum(phase.requests_to_dead for phase in phases) / minutes:,.0f}",
+                *(f"{count / minutes:,.0f}" for count in counts),
             ),
-            Table(
-                title="The endpoint that hangs",
-                columns=("events", "requests/min", *(f"{outcome}/min" for outcome in turns)),
-                rows=(
-                    (
-                        f"{beside.events_to_dead:,}",
-                        f"{beside.requests_to_dead * 60 / beside.seconds:,.0f}",
-                        *(f"{count * 60 / beside.seconds:,.0f}" for count in turns.values()),
-                    ),
-                ),
-                notes=(
-                    (
-                        "Requests are what came to it; the others are the outcomes in `outbox.attempts`. A deferral is"
-                        " a delivery that was parked without an attempt."
-                    ),
-                ),
+        ),
+        notes=(
+            (
+                "Requests are what came to it; the others are the outcomes in `outbox.attempts`. A deferral is"
+                " a delivery that was parked without an attempt."
             ),
         ),
     )

@@ -22,7 +22,8 @@ class Scale:
     polled_as_is_s: float = 30.0
     polled_as_is_rate_per_s: float = 5.0
     idle_s: float = 10.0
-    fairness_s: float = 60.0
+    fairness_s: float = 40.0
+    fairness_rounds: int = 3
     recorded_attempts: int = 100_000
     recorded_beside: int = 300_000
     recording_s: float = 15.0
@@ -39,6 +40,7 @@ class Scale:
             recorded_attempts=6_000,
             recorded_beside=20_000,
             recording_s=2.0,
+            fairness_rounds=1,
             idle_s=2.0,
         ).lasting(4.0)
 
