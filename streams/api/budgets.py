@@ -15,7 +15,7 @@ from streams.settings import Settings
 
 __all__ = ["BUDGET_FIELDS", "check_budgets"]
 
-BUDGET_FIELDS: Final = frozenset({"timeout_s", "schedule_s", "max_age_s"})
+BUDGET_FIELDS: Final = frozenset({"timeout_s", "schedule_s", "backoff", "max_age_s"})
 """The fields of a request that are checked here."""
 
 

@@ -6,7 +6,7 @@ Place in the data's way: between the models of requests and the store.
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from connectors.postgres.endpoints import new_endpoint_id
 from connectors.postgres.stored_endpoint import StoredEndpoint
@@ -21,6 +21,8 @@ from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.settings import Settings
 
 __all__ = ["columns", "new_endpoint", "patched"]
+
+_SCHEDULES: Final = frozenset({"schedule_s", "backoff"})
 
 
 def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endpoint:
@@ -40,7 +42,7 @@ def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endp
         created_at=now,
         headers=_headers(new.headers),
         timeout=_length(new.timeout_s),
-        schedule=_schedule(new.schedule_s),
+        schedule=_schedule(new),
         max_age=_length(new.max_age_s),
     )
     check_budgets(endpoint, settings)
@@ -68,8 +70,8 @@ def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
         changes["headers"] = _merged_headers(before.endpoint.headers, patch.headers)
     if "timeout_s" in given:
         changes["timeout"] = _length(patch.timeout_s)
-    if "schedule_s" in given:
-        changes["schedule"] = _schedule(patch.schedule_s)
+    if given & _SCHEDULES:
+        changes["schedule"] = _schedule(patch)
     if "max_age_s" in given:
         changes["max_age"] = _length(patch.max_age_s)
     metadata = _merged(before.metadata, patch.metadata) if "metadata" in given else dict(before.metadata)
@@ -84,12 +86,14 @@ def columns(patch: EndpointChange) -> dict[str, Any]:
         "event_types": patch.event_types,
         "description": patch.description or "",
         "timeout": _length(patch.timeout_s),
-        "schedule": _schedule(patch.schedule_s),
+        "schedule": _schedule(patch),
         "max_age": _length(patch.max_age_s),
     }
     if patch.headers is None:
         set_anyhow["headers"] = {}
     given = {name.removesuffix("_s") for name in patch.model_fields_set}
+    if "backoff" in given:
+        given.add("schedule")
     return {name: value for name, value in set_anyhow.items() if name in given}
 
 
@@ -134,5 +138,6 @@ def _length(length_s: float | None) -> timedelta | None:
     return None if length_s is None else timedelta(seconds=length_s)
 
 
-def _schedule(waits_s: list[float] | None) -> tuple[timedelta, ...] | None:
+def _schedule(request: EndpointNew | EndpointChange) -> tuple[timedelta, ...] | None:
+    waits_s = request.schedule_s if request.backoff is None else request.backoff.waits_s()
     return None if waits_s is None else tuple(timedelta(seconds=wait_s) for wait_s in waits_s)

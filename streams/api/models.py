@@ -6,12 +6,14 @@ field that is not known here is refused, since a setting that silently does noth
 
 from typing import Annotated, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
+from pydantic_core import PydanticCustomError
 
 from connectors.postgres.log_rows import DeliveryStatus
 from connectors.webhook.endpoint import MAX_WAITS
 from connectors.webhook.rotation import DEFAULT_OVERLAP, LONGEST_OVERLAP
 from connectors.webhook.static_headers import MAX_HEADERS
+from streams.api.backoff import Backoff
 from streams.api.texts import (
     AgeSeconds,
     Description,
@@ -52,6 +54,7 @@ _HEADERS = "Sent with each request, a token of the receiver's for example. Value
 _METADATA = "Yours: stored and given back, and otherwise without meaning."
 _TIMEOUT = "For one attempt, in seconds; null: OUTBOX_ENDPOINT_TIMEOUT_S, which is also the most."
 _SCHEDULE = "The waits between attempts, in seconds, one fewer than attempts; null: OUTBOX_ENDPOINT_SCHEDULE."
+_BACKOFF = "Another way to give `schedule_s`: waits that double. What is stored, and shown, is the list."
 _MAX_AGE = "How old a delivery may become, in seconds; null: OUTBOX_ENDPOINT_MAX_AGE_HOURS."
 
 EventTypes = Annotated[
@@ -59,6 +62,15 @@ EventTypes = Annotated[
     Field(min_length=1, max_length=MAX_EVENT_TYPES, description="The event types it wants; any of them."),
 ]
 Schedule = Annotated[list[Seconds], Field(max_length=MAX_WAITS)]
+
+
+def _instead(backoff: Backoff | None, info: ValidationInfo) -> Backoff | None:
+    if backoff is not None and info.data.get("schedule_s") is not None:
+        raise PydanticCustomError("schedule_twice", "give this or schedule_s, not both")
+    return backoff
+
+
+InsteadOfSchedule = AfterValidator(_instead)
 
 
 class Request(BaseModel):
@@ -89,6 +101,7 @@ class EndpointNew(Request):
     )
     timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
+    backoff: Annotated[Backoff | None, InsteadOfSchedule] = Field(default=None, description=_BACKOFF)
     max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
 
 
@@ -107,6 +120,7 @@ class EndpointChange(Request):
     )
     timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
+    backoff: Annotated[Backoff | None, InsteadOfSchedule] = Field(default=None, description=_BACKOFF)
     max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
 
 

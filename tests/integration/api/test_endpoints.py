@@ -127,6 +127,17 @@ async def test_a_change_leaves_what_it_does_not_name(api: ApiClient, outbox_data
     assert [(name, value.reveal()) for name, value in headers] == [("x-a", "1"), ("x-c", "3")]
 
 
+async def test_an_exponential_backoff_is_a_schedule(api: ApiClient) -> None:
+    """It is stored, shown and obeyed as the list of its waits, on a creation as on a change."""
+    created = await api.created(backoff={"base_s": 5, "cap_s": 60, "attempts": 6})
+    assert created["schedule_s"] == [5.0, 10.0, 20.0, 40.0, 60.0]
+    path = f"/v1/endpoints/{created['id']}"
+    assert (await api("PATCH", path, {"backoff": {"base_s": 1, "cap_s": 9, "attempts": 1}})).json[
+        "schedule_s"
+    ] == []
+    assert (await api("PATCH", path, {"description": "x"})).json["schedule_s"] == []
+
+
 async def test_an_empty_change_changes_nothing(api: ApiClient) -> None:
     """Neither the revision nor the audit table; what has the same ETag is the same to the byte."""
     created = await api.created(schedule_s=[])
@@ -228,6 +239,13 @@ async def test_a_deleted_endpoint_is_not_there(api: ApiClient) -> None:
         ({"max_age_s": 3600}, "#/max_age_s", "add up to no more"),
         ({"max_age_s": 8 * 86_400.0, "schedule_s": []}, "#/max_age_s", "Kafka keeps no delivery longer"),
         ({"rate_limit": 1}, "#/rate_limit", "no such field"),
+        ({"backoff": {"base_s": 1, "cap_s": 5}}, "#/backoff/attempts", "required"),
+        (
+            {"schedule_s": [1], "backoff": {"base_s": 1, "cap_s": 5, "attempts": 2}},
+            "#/backoff",
+            "this or schedule_s",
+        ),
+        ({"backoff": {"base_s": 86400, "cap_s": 86400, "attempts": 9}}, "#/schedule_s", "add up to no more"),
     ],
 )
 async def test_a_field_that_breaks_a_rule_is_named(
