@@ -20,11 +20,13 @@ def token(
     """Make a token, shown this once, and its entry for OUTBOX_API_TOKENS, which holds its hash. Stores nothing."""
     text, entry = new_token(name, scope)
     try:
-        api_tokens(entry)
-    except ValueError as error:
-        raise typer.BadParameter(
-            "a name is 1 to 64 letters, digits, ., _ and -", param_hint="NAME"
-        ) from error
+        taken = api_tokens(entry)
+    except ValueError:
+        taken = ""
+    if (
+        taken != entry or "," in name
+    ):  # the setting forgives spaces around an entry, which are no part of a name
+        raise typer.BadParameter("a name is 1 to 64 letters, digits, ., _ and -", param_hint="NAME")
     if as_json:
         typer.echo(orjson.dumps({"token": text, "entry": entry}))
         return

@@ -114,6 +114,7 @@ def test_adding_an_endpoint_ends_in_words_whatever_its_arguments(arguments: tupl
 
 
 @FUZZ_SLOW
+@example("\r\ndeploy", ["token", "--scope=read"])
 @given(argument(["deploy", "k1"]), st.sampled_from([["token", "--scope=read"], ["endpoints", "new-key"]]))
 def test_what_is_made_has_a_name_that_can_be_read_again(name: str, command: list[str]) -> None:
     """A token's or a key's name is taken as it stands in the setting, or refused in words."""
