@@ -2,8 +2,9 @@
 
 Place in the data's way: after the recorder's fold, before the tables that `DeliveryLog` reads. Invariants: a batch is
 one transaction, and writing one again, in any order and beside another writer, changes nothing: attempts are unique
-by their id, a delivery's row only gives way to a greater rank. Rows are written in one order by everybody, so two
-writers never wait for each other in a circle. Must not: decide what is kept, or how a delivery stands.
+by their id, a delivery's row only gives way to a greater rank, endpoints' health is joined. Rows are written in one
+order by everybody, so two writers never wait for each other in a circle. Must not: decide what is kept, or how a
+delivery stands.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import psycopg
 from psycopg import errors as pg_errors
 from psycopg import sql
 
+from connectors.postgres.audit import AuditLog
 from connectors.postgres.connection import SILENCE_PARAMETERS, connect, reason, statement_errors
+from connectors.postgres.endpoint_health import EndpointHealth, EndpointTurn
+from connectors.postgres.endpoint_health_writer import keep_health
 from connectors.postgres.errors import RowRefusedError, StatementFailedError
 from connectors.postgres.log_partitions import drop_days_before, make_days
 from connectors.postgres.log_rows import RANK, AttemptRow, DeliveryRow
@@ -69,8 +73,15 @@ class DeliveryLogWriter:
         assert row is not None  # noqa: S101 - a select without a table has one row
         return date.fromisoformat(str(row[0]))
 
-    def write(self, attempts: Sequence[AttemptRow], deliveries: Sequence[DeliveryRow]) -> None:
+    def write(
+        self,
+        attempts: Sequence[AttemptRow],
+        deliveries: Sequence[DeliveryRow],
+        turns: Sequence[EndpointTurn] = (),
+    ) -> Sequence[EndpointHealth]:
         """Write a batch: all of it or nothing. Deliveries are those of the attempts, each once; attempts may repeat.
+
+        Returns the health of the endpoints that `turns` speak of, as it is then.
 
         Raises:
             RowRefusedError: Postgres can't store one of them.
@@ -81,6 +92,8 @@ class DeliveryLogWriter:
             _copy(connection, "stage_deliveries", DeliveryRow._fields, deliveries)
             connection.execute(_KEEP_ATTEMPTS)
             connection.execute(_KEEP_DELIVERIES)
+            # Last: who enables an endpoint waits for no more than this.
+            return keep_health(connection, turns)
 
     def make_days(self, days: Collection[date]) -> None:
         """Have partitions for these days."""
@@ -99,6 +112,11 @@ class DeliveryLogWriter:
             connection.execute(_SESSION[0])
         self._known_days = {day for day in self._known_days if day >= oldest}
         return dropped
+
+    def prune_audit(self) -> int:
+        """Delete the audit entries that are too old, oldest first, and return how many there were."""
+        with self._connected() as connection:
+            return AuditLog(connection).prune()
 
     def close(self) -> None:
         """Close the connection. It would be opened again."""

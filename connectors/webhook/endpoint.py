@@ -24,6 +24,7 @@ from connectors.webhook.static_headers import StaticHeaders, header_place, store
 from connectors.webhook.url import WebhookUrl
 from outbox.errors import OutboxError
 from outbox.event_filter import EventFilter
+from outbox.event_type import RESERVED_EVENT_TYPES
 
 __all__ = ["ENDPOINT_ID", "LONGEST_WAIT", "MAX_SECRETS", "MAX_WAITS", "NOT_STORABLE", "Endpoint"]
 
@@ -111,7 +112,12 @@ class Endpoint:
             )
 
     def subscribes_to(self, event_type: str) -> bool:
-        """Whether an event of this type is for this endpoint. `enabled` is another question."""
+        """Whether an event of this type is for this endpoint. `enabled` is another question.
+
+        A reserved type is about somebody's endpoint, and `*` may be another customer's: only its whole name means it.
+        """
+        if event_type in RESERVED_EVENT_TYPES:
+            return any(event_filter.pattern == event_type for event_filter in self.event_types)
         return any(event_filter.matches(event_type) for event_filter in self.event_types)
 
     def signing_secrets(self, at: datetime) -> tuple[Secret, ...]:

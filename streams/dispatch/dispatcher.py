@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import structlog
 
+from outbox.event_type import RESERVED_EVENT_TYPES
 from streams.commit.ledger import PartitionLedger
 from streams.dispatch.directory import Directory
 from streams.dispatch.drain import Drain
@@ -114,7 +115,8 @@ class Dispatcher:
             flight.open_turns = len(targets)
             for target in targets:
                 self._open(Delivery(event=event, target=target.name, origin=origin), target, flight)
-        elif self._discard_unrouted:
+        elif self._discard_unrouted or event.type in RESERVED_EVENT_TYPES:
+            # Of the outbox's own events nobody need want any.
             ledger.settle(record.offset)
         else:
             nobody = (

@@ -14,7 +14,7 @@ from connectors.webhook.request import Request
 from connectors.webhook.verdict import Accepted, Refused, TryLater, judge
 from streams.dispatch.circuit import Circuit
 from streams.records.delivery import Delivery
-from streams.records.outcome import Cancelled, Deferred, Failed, Outcome, Rejected, Succeeded
+from streams.records.outcome import Cancelled, Deferred, ErrorCode, Failed, Outcome, Rejected, Succeeded
 from streams.records.target import TargetName
 from streams.retry.policy import RetryPolicy, ScheduledBackoff
 
@@ -37,7 +37,17 @@ class EndpointTarget:
     Its retry policy is the worker's, but for what the endpoint has of its own.
     """
 
-    __slots__ = ("_default_policy", "_now", "_sender", "concurrency", "endpoint", "gate", "name", "policy")
+    __slots__ = (
+        "_default_policy",
+        "_now",
+        "_sender",
+        "concurrency",
+        "endpoint",
+        "gate",
+        "gone",
+        "name",
+        "policy",
+    )
 
     def __init__(
         self,
@@ -50,6 +60,8 @@ class EndpointTarget:
     ) -> None:
         self.name = TargetName("endpoint", endpoint_id)
         self.endpoint: Endpoint | None = None
+        #: As which it has answered 410: it is not asked again until it is told anew, changed or not.
+        self.gone: Endpoint | None = None
         self._default_policy = policy
         self.policy = policy
         self.gate = Circuit(on_change=self._tell)
@@ -71,6 +83,8 @@ class EndpointTarget:
             return Cancelled(reason="the endpoint was deleted")
         if not endpoint.enabled:
             return Deferred(reason="the endpoint is disabled")
+        if endpoint is self.gone:
+            return Deferred(reason="the endpoint has answered 410 Gone, and was not changed since")
         event = delivery.event
         try:
             static = {name: value.reveal() for name, value in endpoint.headers}
@@ -87,7 +101,10 @@ class EndpointTarget:
         except SecretLockedError as error:
             # It says something of this worker's settings and nothing of the endpoint: no attempt is spent on it.
             return Deferred(reason=str(error))
-        return _outcome(answer, now=self._now())
+        outcome = _outcome(answer, now=self._now())
+        if isinstance(outcome, Rejected) and outcome.code == ErrorCode.ENDPOINT_GONE:
+            self.gone = endpoint
+        return outcome
 
     def _tell(self, open_for_s: float) -> None:
         if open_for_s:

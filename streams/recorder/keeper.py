@@ -1,15 +1,16 @@
 """The recorder's side towards Postgres: what of a batch is kept, the partitions for it, and a row that is refused.
 
-Place in the data's way: between the consumer (recorder.py) and the log's writer. Invariants: whatever a record holds,
-it stops nothing: what is not kept is passed over, told with its place, and counted. A failure of Postgres is raised
-to the consumer, who tries the whole batch again: that repeats nothing.
+Place in the data's way: between the consumer (recorder.py) and the log's writer, and before the judge of endpoints.
+Invariants: whatever a record holds, it stops nothing: what is not kept is passed over, told with its place, and
+counted. A failure of Postgres is raised to the consumer, who tries the whole batch again: that repeats nothing. A
+failure to judge endpoints is told, and costs the batch nothing.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -17,7 +18,9 @@ import structlog
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.errors import PostgresError, RowRefusedError
 from streams.recorder.batch import Place, Read
+from streams.recorder.endpoint_turns import endpoint_turns
 from streams.recorder.fold import fold
+from streams.recorder.judge import Judge
 from streams.recorder.retention import Retention
 from streams.topics import ATTEMPTS
 
@@ -35,14 +38,24 @@ class Keeper:
     Args:
         writer: the log.
         retention: which days it keeps.
+        judge: of the endpoints that the batches speak of.
+        now: the time of day.
         monotonic_s: for the hours between two looks at the partitions.
     """
 
     def __init__(
-        self, writer: DeliveryLogWriter, *, retention: Retention, monotonic_s: Callable[[], float]
+        self,
+        writer: DeliveryLogWriter,
+        *,
+        retention: Retention,
+        judge: Judge,
+        now: Callable[[], datetime],
+        monotonic_s: Callable[[], float],
     ) -> None:
         self._writer = writer
         self._retention = retention
+        self._judge = judge
+        self._now = now
         self._monotonic_s = monotonic_s
         self._tend_at_s = monotonic_s()
         self.counts: Counter[str] = Counter()
@@ -65,19 +78,28 @@ class Keeper:
             self.skip([read.place for read in skipped], reason=fate)
 
     def tend(self) -> None:
-        """Once an hour: have partitions for the next days, and drop those that are over. Failing costs the hour."""
+        """Judge the endpoints once a minute; once an hour tend the tables.
+
+        That is: have partitions for the next days, drop those that are over, and what else is too old. Failing costs
+        the hour.
+        """
+        self._judge.look()
         if self._monotonic_s() < self._tend_at_s:
             return
         self._tend_at_s = self._monotonic_s() + _TEND_EVERY_S
+        self._judge.sweep()
         try:
             today = self._writer.today()
             self._writer.make_days(self._retention.ahead(today))
             dropped = self._writer.drop_days_before(self._retention.oldest(today))
+            pruned = self._writer.prune_audit()
         except PostgresError as error:
             _log.warning("partitions_not_tended", error=str(error), again_in_s=_TEND_EVERY_S)
             return
         if dropped:
             _log.info("partitions_dropped", partitions=" ".join(dropped))
+        if pruned:
+            _log.info("audit_pruned", count=pruned)
 
     def skip(self, places: Collection[Place], *, reason: str, error: str | None = None) -> None:
         """Tell, and count, records that are not in the log and will not be."""
@@ -93,8 +115,9 @@ class Keeper:
         )
 
     def close(self) -> None:
-        """Close the connection to Postgres."""
+        """Close the connections to Postgres."""
         self._writer.close()
+        self._judge.close()
 
     def _write(self, reads: Sequence[Read]) -> None:
         """Write them; where Postgres refuses a row, find out which by halves, and pass over that one."""
@@ -102,7 +125,11 @@ class Keeper:
             return
         entries = [read.entry for read in reads]
         try:
-            self._writer.write([entry.attempt for entry in entries], fold(entries))
+            seen = self._writer.write(
+                [entry.attempt for entry in entries],
+                fold(entries),
+                endpoint_turns(entries, now=self._now()),
+            )
         except RowRefusedError as error:
             if len(reads) == 1:
                 self.skip([reads[0].place], reason="refused", error=str(error))
@@ -112,3 +139,4 @@ class Keeper:
             self._write(reads[middle:])
         else:
             self.counts["kept"] += len(reads)
+            self._judge.consider(seen)

@@ -239,6 +239,14 @@ class Fields(BaseSettings):
         "networks separated by commas, like 10.1.0.0/16,127.0.0.0/8",
     )
 
+    endpoint_disable_after_hours: int = declare(
+        120,
+        "An endpoint that does nothing but fail for so long is disabled, after warnings; 0: never. Recorder, API.",
+        "who promises the customers how long their endpoints may be down",
+        ge=0,
+        le=720,
+    )
+
     # A worker's pace and its end
     window: int = declare(
         1_000, "Deliveries in flight in one worker.", "who trades memory for throughput", ge=1, le=100_000

@@ -1,0 +1,135 @@
+"""Asking for endpoints' health, and noting what was told and done about it.
+
+Place in the data's way: beside `EndpointStore`, which resets a health when an endpoint is enabled, moved, or gone;
+behind the API, the command line and the doctor, which show it; and for the recorder's judge. Invariant: who holds a row
+of endpoints and one of healths has taken the endpoint's first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import psycopg
+from psycopg.rows import tuple_row
+
+from connectors.postgres.connection import statement_errors
+from connectors.postgres.endpoint_health import DisabledReason, EndpointHealth
+from connectors.postgres.endpoint_health_rows import COLUMNS, SHOWN_COLUMNS, health_of
+
+__all__ = ["EndpointHealthTable", "JudgedEndpoint"]
+
+_OF: Final = f"select {SHOWN_COLUMNS} from outbox.endpoint_health where endpoint_id = any(%(ids)s)"  # noqa: S608 - constants, here and below
+_LOCK_ENDPOINT: Final = "select enabled, updated_at from outbox.endpoints where id = %(id)s for update"
+_LOCK: Final = f"select {COLUMNS} from outbox.endpoint_health where endpoint_id = %(id)s for update"  # noqa: S608
+_TO_JUDGE: Final = f"""
+select {SHOWN_COLUMNS} from outbox.endpoint_health
+where disabled_at is null and (failing_since is not null or gone_at is not null)
+  and exists (
+      select from outbox.endpoints e where e.id = endpoint_id and e.enabled
+      and (failing_since is not null or gone_at > greatest(counted_from, e.updated_at))
+  )
+"""  # noqa: S608
+_WARNED: Final = """
+update outbox.endpoint_health
+set warnings = %(warnings)s, warned_since = failing_since, warned_at = %(at)s where endpoint_id = %(id)s
+"""
+_DISABLED: Final = """
+update outbox.endpoint_health set disabled_reason = %(reason)s, disabled_at = %(at)s where endpoint_id = %(id)s
+"""
+_BEGIN_ANEW: Final = """
+insert into outbox.endpoint_health as known (endpoint_id, counted_from) values (%(id)s, clock_timestamp())
+on conflict (endpoint_id) do update
+set counted_from = excluded.counted_from, gone_at = null, failing_first = null, failing_minutes = null,
+    failing_since = null, warnings = 0, warned_since = null, warned_at = null, disabled_reason = null,
+    disabled_at = null
+"""
+_FORGET: Final = "delete from outbox.endpoint_health where endpoint_id = %(id)s"
+#: What a recorder may be writing is left for the next time.
+_SWEEP: Final = """
+delete from outbox.endpoint_health where endpoint_id in (
+    select endpoint_id from outbox.endpoint_health h
+    where not exists (select from outbox.endpoints e where e.id = h.endpoint_id)
+    order by endpoint_id for update skip locked
+)
+"""
+_DISABLED_LATELY: Final = """
+select count(*) from outbox.endpoint_health h join outbox.endpoints e on e.id = h.endpoint_id
+where not e.enabled and h.disabled_at > now() - %(within)s
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedEndpoint:
+    """An endpoint and its health, both held until the transaction ends."""
+
+    enabled: bool
+    updated_at: datetime
+    health: EndpointHealth
+
+
+class EndpointHealthTable:
+    """The healths in one database, over a connection that the caller owns.
+
+    All methods raise `SchemaMissingError`, `DatabaseUnreachableError` or `StatementFailedError` when Postgres does.
+    """
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def of(self, endpoint_ids: Collection[str]) -> Mapping[str, EndpointHealth]:
+        """The healths of these endpoints, by id, without their minutes; in one statement. Not all have one."""
+        if not endpoint_ids:
+            return {}
+        with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
+            rows = cursor.execute(_OF, {"ids": list(endpoint_ids)}, binary=True)
+            return {health.endpoint_id: health for health in map(health_of, rows)}
+
+    def to_judge(self) -> tuple[EndpointHealth, ...]:
+        """The healths of enabled endpoints that fail, or are gone, without their minutes."""
+        with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
+            return tuple(map(health_of, cursor.execute(_TO_JUDGE, binary=True)))
+
+    def held(self, endpoint_id: str) -> JudgedEndpoint | None:
+        """An endpoint and its health, locked in the transaction that is open; None if one of them is not there."""
+        with statement_errors(), self._cursor() as cursor:
+            endpoint = cursor.execute(_LOCK_ENDPOINT, {"id": endpoint_id}, binary=True).fetchone()
+            row = cursor.execute(_LOCK, {"id": endpoint_id}, binary=True).fetchone()
+        if endpoint is None or row is None:
+            return None
+        return JudgedEndpoint(enabled=endpoint[0], updated_at=endpoint[1], health=health_of(row))
+
+    def note_warning(self, endpoint_id: str, *, warnings: int, at: datetime) -> None:
+        """Note how many steps of warning were told, in the transaction that is open."""
+        self._execute(_WARNED, {"id": endpoint_id, "warnings": warnings, "at": at})
+
+    def note_disabled(self, endpoint_id: str, *, reason: DisabledReason, at: datetime) -> None:
+        """Note that it was disabled automatically, in the transaction that is open."""
+        self._execute(_DISABLED, {"id": endpoint_id, "reason": reason, "at": at})
+
+    def begin_anew(self, endpoint_id: str) -> None:
+        """It was enabled, or moved: what was attempted before says nothing of it any more."""
+        self._execute(_BEGIN_ANEW, {"id": endpoint_id})
+
+    def forget(self, endpoint_id: str) -> None:
+        """It is gone, or a new one of this id begins."""
+        self._execute(_FORGET, {"id": endpoint_id})
+
+    def sweep(self) -> None:
+        """Forget those whose endpoint is gone: a batch may have made a row while that was removed."""
+        self._execute(_SWEEP, {})
+
+    def disabled_lately(self, *, within: timedelta) -> int:
+        """How many endpoints were disabled automatically within this time, and still are."""
+        with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
+            row = cursor.execute(_DISABLED_LATELY, {"within": within}).fetchone()
+        return 0 if row is None else int(row[0])
+
+    def _execute(self, statement: str, values: Mapping[str, Any]) -> None:
+        with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
+            cursor.execute(statement, values)
+
+    def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
+        return psycopg.Cursor(self._connection, row_factory=tuple_row)
