@@ -111,7 +111,8 @@ class EndpointStore:
         self._keys = keys
         self._actor = actor
         self._audit = AuditLog(connection)
-        self._health = EndpointHealthTable(connection)
+        self.health = EndpointHealthTable(connection)
+        """How the endpoints fare."""
 
     def add(self, endpoint: Endpoint, *, metadata: dict[str, str] | None = None) -> StoredEndpoint:
         """Store a new endpoint, tell the workers, and return what is stored.
@@ -126,7 +127,7 @@ class EndpointStore:
                     cursor.execute(_INSERT, row_values(new, self._keys))
             except pg_errors.UniqueViolation:
                 raise EndpointExistsError(endpoint.id) from None
-            self._health.forget(endpoint.id)
+            self.health.forget(endpoint.id)
             stored = self._one(_SELECT_ONE, endpoint.id)
             self._tell("endpoint.added", stored.endpoint)
             self._audit.add(self._actor, "endpoint.added", endpoint_id=endpoint.id)
@@ -212,7 +213,7 @@ class EndpointStore:
             fields = tuple(dict.fromkeys((*repaired, *changed_fields(before, after))))
             self._write(after, steps=1 if fields else 0)
             if given.enabled and (given.url, given.enabled) != (kept.url, kept.enabled):
-                self._health.begin_anew(endpoint_id)
+                self.health.begin_anew(endpoint_id)
             if fields:
                 self._audit.add(self._actor, action, endpoint_id=endpoint_id, fields=fields)
             # As it is stored, so that what is told is sealed once, and alike.
@@ -234,7 +235,7 @@ class EndpointStore:
             check(self._row(_SELECT_REVISION_LOCKED, endpoint_id)[0])
             with self._cursor() as cursor:
                 cursor.execute(_DELETE, (endpoint_id,))
-            self._health.forget(endpoint_id)
+            self.health.forget(endpoint_id)
             self._tell_row("endpoint.removed", endpoint_id, None)
             self._audit.add(self._actor, "endpoint.removed", endpoint_id=endpoint_id)
 

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 
 from connectors.postgres.audit import Actor, AuditLog
 from connectors.postgres.delivery_log import DeliveryLog
+from connectors.postgres.endpoint_health_table import EndpointHealthTable
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import DeliveryNotFoundError, EndpointNotFoundError
 from connectors.webhook.endpoint import ENDPOINT_ID
@@ -49,6 +50,11 @@ class Call:
     def endpoints(self) -> EndpointStore:
         """The endpoints, changed in this caller's name."""
         return EndpointStore(self.connection, keys=self.keys, actor=self.actor)
+
+    @property
+    def health(self) -> EndpointHealthTable:
+        """How the endpoints fare."""
+        return EndpointHealthTable(self.connection)
 
     @property
     def audit(self) -> AuditLog:

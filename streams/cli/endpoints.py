@@ -7,7 +7,7 @@ here, and never again: what was lost is replaced (`update --new-secret`), with t
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import orjson
@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 from connectors.counted import counted
+from connectors.postgres.endpoint_health import EndpointHealth
 from connectors.postgres.endpoints import new_endpoint_id
 from connectors.postgres.errors import EndpointUnreadableError
 from connectors.postgres.stored_endpoint import StoredEndpoint, UnreadableEndpoint
@@ -24,9 +25,11 @@ from connectors.webhook.key_ring import EncryptionKey
 from connectors.webhook.secret import Secret
 from connectors.webhook.url import WebhookUrl
 from outbox import EventFilter
+from streams.cli.endpoint_health import health_fields, health_text
 from streams.cli.endpoint_store import opened_store, reseal_all
 from streams.cli.errors import said_plainly
 from streams.cli.source import read_source
+from streams.settings import load_settings
 
 __all__ = ["app"]
 
@@ -74,7 +77,7 @@ def add(
         )
         with opened_store() as store:
             store.add(endpoint)
-    _show(endpoint, made=key if given is None else None, as_json=as_json)
+    _show(endpoint, None, made=key if given is None else None, as_json=as_json)
 
 
 @app.command("list")
@@ -82,22 +85,26 @@ def list_endpoints(*, as_json: AsJson = False) -> None:
     """List all endpoints, oldest first. One that is stored in a form that is refused now is told on stderr."""
     with said_plainly(), opened_store(stores_secrets=False) as store:
         found = store.everything()
-    endpoints = [one.endpoint for one in found if isinstance(one, StoredEndpoint)]
+        endpoints = [one.endpoint for one in found if isinstance(one, StoredEndpoint)]
+        healths = store.health.of([endpoint.id for endpoint in endpoints])
+    disable_after = load_settings().endpoint_disable_after
+    shown = [_shown(one, healths.get(one.id), disable_after=disable_after) for one in endpoints]
     for one in found:
         if isinstance(one, UnreadableEndpoint):
             typer.echo(str(EndpointUnreadableError(one.id, one.why)), err=True)
     if as_json:
-        _print_json([_shown(endpoint) for endpoint in endpoints])
+        _print_json(shown)
         return
-    _print_table(endpoints)
+    _print_table(shown)
 
 
 @app.command()
 def show(endpoint_id: EndpointId, *, as_json: AsJson = False) -> None:
-    """Show one endpoint, without its secrets."""
+    """Show one endpoint and how it fares, without its secrets."""
     with said_plainly(), opened_store(stores_secrets=False) as store:
         endpoint = store.get(endpoint_id)
-    _show(endpoint, as_json=as_json)
+        health = store.health.of([endpoint_id]).get(endpoint_id)
+    _show(endpoint, health, as_json=as_json)
 
 
 @app.command()
@@ -156,10 +163,11 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
 
         with opened_store() as store:
             stored = store.change(endpoint_id, change, instead=_given(url=url, event_types=filters))
+            health = store.health.of([endpoint_id]).get(endpoint_id)
     endpoint = stored.endpoint
     if stored.revision in known:
         typer.echo("Nothing was changed. The workers are told the endpoint again, as it is.", err=True)
-    _show(endpoint, made=key if new_secret else None, as_json=as_json)
+    _show(endpoint, health, made=key if new_secret else None, as_json=as_json)
 
 
 @app.command()
@@ -211,7 +219,9 @@ def _given(*, url: str | None, event_types: Sequence[EventFilter] | None) -> dic
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _shown(endpoint: Endpoint) -> dict[str, Any]:
+def _shown(
+    endpoint: Endpoint, health: EndpointHealth | None, *, disable_after: timedelta | None
+) -> dict[str, Any]:
     return {
         "id": endpoint.id,
         "url": endpoint.url,
@@ -220,19 +230,32 @@ def _shown(endpoint: Endpoint) -> dict[str, Any]:
         "description": endpoint.description,
         "created_at": endpoint.created_at,
         "secret_count": len(endpoint.secrets),
+        **health_fields(endpoint, health, disable_after=disable_after),
     }
 
 
-def _show(endpoint: Endpoint, *, made: Secret | None = None, as_json: bool) -> None:
-    shown = _shown(endpoint) | ({} if made is None else {"secret": made.reveal()})
+def _show(
+    endpoint: Endpoint, health: EndpointHealth | None, *, made: Secret | None = None, as_json: bool
+) -> None:
+    shown = _shown(endpoint, health, disable_after=load_settings().endpoint_disable_after)
+    if made is not None:
+        shown["secret"] = made.reveal()
     if as_json:
         _print_json(shown)
         return
+    shown["enabled"], shown["health"] = _enabled(shown), health_text(shown["health"])
+    del shown["disabled_reason"]
     width = max(map(len, shown))
     for name, value in shown.items():
         typer.echo(f"{name:<{width}}  {_text(value)}")
     if made is not None:
         typer.echo("The secret is shown this once: hand it to whoever checks the signatures.", err=True)
+
+
+def _enabled(shown: dict[str, Any]) -> str:
+    if shown["enabled"]:
+        return "yes"
+    return "no" if shown["disabled_reason"] is None else f"no ({shown['disabled_reason']})"
 
 
 def _text(value: object) -> str:
@@ -245,15 +268,21 @@ def _print_json(value: object) -> None:
     typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
-def _print_table(endpoints: Sequence[Endpoint]) -> None:
-    table = Table("id", "events", "url", "enabled", "description")
+def _print_table(endpoints: Sequence[dict[str, Any]]) -> None:
+    table = Table("id", "events", "url", "enabled", "health", "description")
     for column in table.columns:
         column.overflow = "fold"
     # An id is for copying: it stands on one line, however narrow the terminal.
     ids = table.columns[0]
     ids.no_wrap, ids.overflow = True, "ignore"
-    ids.min_width = max((len(endpoint.id) for endpoint in endpoints), default=0)
+    ids.min_width = max((len(endpoint["id"]) for endpoint in endpoints), default=0)
     for endpoint in endpoints:
-        filters = " ".join(event_filter.pattern for event_filter in endpoint.event_types)
-        table.add_row(endpoint.id, filters, endpoint.url, _text(endpoint.enabled), endpoint.description)
+        table.add_row(
+            endpoint["id"],
+            " ".join(endpoint["event_types"]),
+            endpoint["url"],
+            _enabled(endpoint),
+            endpoint["health"]["state"],
+            endpoint["description"],
+        )
     Console(markup=False).print(table)

@@ -145,3 +145,14 @@ def test_types_from_outside_do_not_fill_the_memory() -> None:
         directory.for_type(f"order.t{number}")
     assert len(directory._by_type) <= 10_000
     assert names(directory.for_type("order.t3")) == ["handler:billing"]
+
+
+def test_what_is_said_of_an_endpoint_reaches_no_other_by_a_wildcard() -> None:
+    """`*` and `endpoint.*` may be other customers': only who names the type whole gets it. Handlers filter as ever."""
+    directory = a_directory(("*", "audit"), ("endpoint.*", "mail"), ("order.*", "billing"))
+    directory.put_endpoint(an_endpoint("ep_1", "*", "endpoint.*"))
+    directory.put_endpoint(an_endpoint("ep_2", "endpoint.disabled"))
+    for event_type, endpoints in (("endpoint.disabled", ["endpoint:ep_2"]), ("endpoint.failing", [])):
+        assert names(directory.for_type(event_type)) == ["handler:audit", "handler:mail", *endpoints]
+    # An application's own types are as they always were.
+    assert "endpoint:ep_1" in names(directory.for_type("endpoint.connected"))

@@ -83,6 +83,21 @@ async def test_every_outcome_has_its_records(outcome: Outcome | Exception, topic
     bench.assert_nothing_leaks()
 
 
+@pytest.mark.parametrize("event_type", ["endpoint.failing", "endpoint.disabled"])
+async def test_what_nobody_wants_of_the_outboxs_own_events_is_settled_quietly(event_type: str) -> None:
+    """Nobody need subscribe to them, and no dead letter says so; an application's event of nobody is one."""
+    bench = DispatchBench([])
+    bench.take(event_record(0, type=event_type))
+    bench.take(event_record(1, type="endpoint.connected"))
+    await settled()
+    assert bench.unsettled() == [1]
+    ((dead,),) = [group.records for group in bench.producer.waiting]
+    assert header_map(dead.headers)["outbox-error-code"] == b"HANDLER_NOT_REGISTERED"
+    bench.producer.ack()
+    assert bench.unsettled() == []
+    bench.assert_nothing_leaks()
+
+
 async def test_a_parked_delivery_carries_what_its_next_attempt_needs() -> None:
     """INV-4, INV-5, INV-7: the same id and bytes, the next number, the first failure's time, the first place."""
     bench = DispatchBench([ScriptedTarget("ep_1", outcome=Failed(error="503"))])

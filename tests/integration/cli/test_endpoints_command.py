@@ -56,6 +56,15 @@ def test_a_secret_that_was_made_is_shown_once(run: Any, outbox_database_url: str
         "description": "",
         "created_at": endpoint.created_at.isoformat(),
         "secret_count": 1,
+        "disabled_reason": None,
+        "health": {
+            "state": "idle",
+            "failing_since": None,
+            "last_success_at": None,
+            "last_failure_at": None,
+            "last_error": None,
+            "disables_at": None,
+        },
     }
     assert answer(run("show", endpoint.id, "--json")) == added
     assert answer(run("list", "--json")) == [added]

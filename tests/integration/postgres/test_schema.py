@@ -59,6 +59,7 @@ def test_everything_of_it_is_in_the_schema_outbox(url: str) -> None:
     assert tables(url) == {
         "outbox",
         "endpoints",
+        "endpoint_health",
         "audit",
         "deliveries",
         "attempts",

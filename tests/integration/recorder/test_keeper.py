@@ -18,6 +18,7 @@ from streams.recorder.batch import Place, Read
 from streams.recorder.keeper import Keeper
 from streams.recorder.retention import Retention
 from tests.support.attempt_records import an_entry
+from tests.support.keepers import a_keeper
 
 HOUR_S = 3_600.0
 
@@ -39,7 +40,7 @@ def hours() -> Hours:
 
 @pytest.fixture
 def keeper(outbox_database_url: str, hours: Hours) -> Iterator[Keeper]:
-    keeper = Keeper(DeliveryLogWriter(outbox_database_url), retention=Retention(3_000), monotonic_s=hours)
+    keeper = a_keeper(outbox_database_url, retention=Retention(3_000), monotonic_s=hours)
     yield keeper
     keeper.close()
     with psycopg.connect(outbox_database_url) as connection:
