@@ -47,8 +47,6 @@ class EndpointTurn(NamedTuple):
 class EndpointSigns:
     """What attempts say of an endpoint. All times are when attempts began, by the workers' clocks.
 
-    A minute in which something was taken is a good one: what fails in it, or before it, counts no more.
-
     Attributes:
         failing: the minutes with failures, later than the minute of the last success.
         gone_at: when an attempt began, the latest, that was answered with 410.
@@ -104,7 +102,7 @@ class EndpointHealth:
     Attributes:
         counted_from: attempts that began earlier count for nothing: when the endpoint was made, enabled, or moved to
             another URL.
-        failing_since: when it began to fail and do nothing else, to the minute; None if it doesn't.
+        failing_since: when it began to fail and do nothing else, to the minute; None if its last attempt succeeded.
         warnings: how many steps of warning were told of the failing that began at `warned_since`, the last `warned_at`.
         disabled_reason: why it was disabled automatically; None if it wasn't, or was enabled since.
     """
@@ -121,11 +119,16 @@ class EndpointHealth:
 
     def after(self, turns: Iterable[EndpointTurn]) -> Self:
         """The health after these turns of the endpoint."""
-        now = self.signs.joined(EndpointSigns.of(turns, since=self.counted_from))
-        begin = now.failing.begin
-        return replace(
-            self, signs=now, failing_since=None if begin is None else max(begin, self.counted_from)
-        )
+        signs = self.signs.joined(EndpointSigns.of(turns, since=self.counted_from))
+        return replace(self, signs=signs, failing_since=self._failing_since(signs))
+
+    def _failing_since(self, signs: EndpointSigns) -> datetime | None:
+        begin, failure = signs.failing.begin, signs.last_failure
+        if begin is not None:
+            return max(begin, self.counted_from)
+        # In the minute of the last success, it is failing while the last that is known of it is a failure.
+        last = max(signs.last_success_at or self.counted_from, self.counted_from)
+        return failure.at if failure is not None and failure.at > last else None
 
     @property
     def state(self) -> HealthState:

@@ -60,7 +60,7 @@ class HealthView(View):
         description="failing: nothing was taken since failing_since; idle: nothing was tried since it was made, "
         "enabled, or given another URL."
     )
-    failing_since: datetime | None = Field(description="To the minute; null: it isn't failing.")
+    failing_since: datetime | None = Field(description="To the minute; null: its last attempt succeeded.")
     last_success_at: datetime | None
     last_failure_at: datetime | None
     last_error: str | None = Field(

@@ -122,3 +122,11 @@ async def leaves_an_exit_behind(_: Event) -> None:
 def waits_for_an_answer(event: Event) -> None:
     with urllib.request.urlopen(event.json()["url"]) as response:  # noqa: S310 - the test's own receiver
         assert response.status == 204
+
+
+@handlers.on("endpoint.disabled", name="tells-the-customer")
+def tells_the_customer(event: Event) -> None:
+    told = event.json()
+    assert told["endpoint_id"] == event.aggregate_id
+    assert told["reason"] in {"gone", "failing"}
+    assert "://" not in event.payload.decode()

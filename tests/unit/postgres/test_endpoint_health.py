@@ -56,12 +56,16 @@ def said(known: list[EndpointTurn]) -> tuple[object, ...]:
     last = max(taken, default=None)
     bad = {minute_of(turn.at) for turn in failed if last is None or minute_of(turn.at) > minute_of(last)}
     bad = {minute for minute in bad if minute > max(bad) - LONGEST_KNOWN // MINUTE}
-    since = datetime(1970, 1, 1, tzinfo=UTC) + min(bad) * MINUTE if bad else None
+    since = None
+    if bad:
+        since = max(datetime(1970, 1, 1, tzinfo=UTC) + min(bad) * MINUTE, BEGIN)
+    elif failed and (last is None or failed[-1].at > last):
+        since = failed[-1].at
     gone = [turn.at for turn in failed if turn.gone]
     return (
         last,
         failed[-1] if failed else None,
-        None if since is None else max(since, BEGIN),
+        since,
         len(bad),
         max(gone, default=None),
     )
@@ -124,7 +128,9 @@ def test_minutes_are_a_set(one: set[int], other: set[int], after: int) -> None:
         ([], "idle", None),
         ([[a_turn("taken", 60)]], "ok", None),
         ([[a_turn("failed", 10)]], "failing", 0),  # no earlier than it began to count
-        ([[a_turn("taken", 60), a_turn("failed", 62)]], "ok", None),  # in a minute that was good
+        ([[a_turn("taken", 60), a_turn("failed", 62)]], "failing", 62),  # in the minute of the last success
+        ([[a_turn("failed", 62)], [a_turn("taken", 61)], [a_turn("failed", 60)]], "failing", 62),
+        ([[a_turn("failed", 62), a_turn("taken", 63)]], "ok", None),
         ([[a_turn("taken", 60), a_turn("failed", 125)]], "failing", 90),
         ([[a_turn("failed", 600)], [a_turn("taken", 60)]], "failing", 570),
         # A success that lies among the failures, and comes last: what failed after it is known.
