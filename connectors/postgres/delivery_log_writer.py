@@ -20,7 +20,7 @@ from psycopg import sql
 
 from connectors.postgres.audit import AuditLog
 from connectors.postgres.connection import SILENCE_PARAMETERS, connect, reason, statement_errors
-from connectors.postgres.endpoint_health import EndpointHealth, EndpointTurn
+from connectors.postgres.endpoint_health import EndpointTurn, JudgedEndpoint
 from connectors.postgres.endpoint_health_writer import keep_health
 from connectors.postgres.errors import RowRefusedError, StatementFailedError
 from connectors.postgres.log_partitions import drop_days_before, make_days
@@ -78,10 +78,10 @@ class DeliveryLogWriter:
         attempts: Sequence[AttemptRow],
         deliveries: Sequence[DeliveryRow],
         turns: Sequence[EndpointTurn] = (),
-    ) -> Sequence[EndpointHealth]:
+    ) -> Sequence[JudgedEndpoint]:
         """Write a batch: all of it or nothing. Deliveries are those of the attempts, each once; attempts may repeat.
 
-        Returns the health of the endpoints that `turns` speak of, as it is then.
+        Returns the endpoints that `turns` speak of, as they are then.
 
         Raises:
             RowRefusedError: Postgres can't store one of them.

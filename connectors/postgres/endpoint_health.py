@@ -15,7 +15,15 @@ from typing import Final, Literal, NamedTuple, Self
 
 from connectors.postgres.failing_minutes import NO_MINUTES, FailingMinutes, minute_of
 
-__all__ = ["NOTICE", "DisabledReason", "EndpointHealth", "EndpointSigns", "EndpointTurn", "HealthState"]
+__all__ = [
+    "NOTICE",
+    "DisabledReason",
+    "EndpointHealth",
+    "EndpointSigns",
+    "EndpointTurn",
+    "HealthState",
+    "JudgedEndpoint",
+]
 
 NOTICE: Final = 0.1
 """The part of the period that lies between the first warning and the end, whenever the first one came."""
@@ -154,6 +162,15 @@ class EndpointHealth:
         if self.warnings_told and self.warned_at is not None:
             end = max(end, self.warned_at + period * NOTICE)
         return end
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedEndpoint:
+    """An endpoint, as far as a judgement needs it: its health, whether it is enabled, and when it was changed last."""
+
+    enabled: bool
+    changed_at: datetime
+    health: EndpointHealth
 
 
 def _later(one: datetime | None, other: datetime | None) -> datetime | None:

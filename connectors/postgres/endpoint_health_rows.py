@@ -1,32 +1,41 @@
-"""The rows of `outbox.endpoint_health`, read. Pure.
+"""The rows of `outbox.endpoint_health`, read with what a judgement needs of their endpoints. Pure.
 
-Place in the data's way: between the table and `EndpointHealth`, for the two that ask it: the writer and the readers.
+Place in the data's way: between the table and `JudgedEndpoint`, for the two that ask it: the writer and the readers. A
+row whose endpoint is gone is read by nobody.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from connectors.postgres.endpoint_health import EndpointHealth, EndpointSigns, EndpointTurn
+from connectors.postgres.endpoint_health import EndpointHealth, EndpointSigns, EndpointTurn, JudgedEndpoint
 from connectors.postgres.failing_minutes import NO_MINUTES, FailingMinutes
 
-__all__ = ["COLUMNS", "SHOWN_COLUMNS", "health_of"]
+__all__ = ["SELECT", "SELECT_SHOWN", "judged_of"]
 
 _NAMES: Final = (
-    "endpoint_id, counted_from, last_success_at, last_failure_at, last_failure_id::text, last_error, last_status, "
-    "gone_at, failing_since, warnings, warned_since, warned_at, disabled_reason, disabled_at"
+    "e.enabled, e.updated_at, h.endpoint_id, h.counted_from, h.last_success_at, h.last_failure_at, "
+    "h.last_failure_id::text, h.last_error, h.last_status, h.gone_at, h.failing_since, h.warnings, h.warned_since, "
+    "h.warned_at, h.disabled_reason, h.disabled_at"
 )
-COLUMNS: Final = f"{_NAMES}, failing_first, failing_minutes"
-"""All, in the order of `health_of`."""
+_FROM: Final = "from outbox.endpoint_health h join outbox.endpoints e on e.id = h.endpoint_id"
 
-SHOWN_COLUMNS: Final = f"{_NAMES}, null, null"
+SELECT: Final = f"select {_NAMES}, h.failing_first, h.failing_minutes {_FROM}"
+"""All columns, in the order of `judged_of`."""
+
+SELECT_SHOWN: Final = f"select {_NAMES}, null, null {_FROM}"
 """All but the minutes: five days of them are a KB, and who shows a health needs the first alone, `failing_since`."""
 
 
-def health_of(row: tuple[Any, ...]) -> EndpointHealth:
+def judged_of(row: tuple[Any, ...]) -> JudgedEndpoint:
     """Read a row, in binary form."""
-    endpoint_id, counted_from, last_success_at, failed_at, failed_id, error, status, gone_at, *rest = row
-    since, warnings, warned_since, warned_at, reason, disabled_at, first, minutes = rest
+    enabled, changed_at, *columns = row
+    return JudgedEndpoint(enabled=enabled, changed_at=changed_at, health=_health_of(*columns))
+
+
+def _health_of(endpoint_id: str, *columns: Any) -> EndpointHealth:
+    counted_from, last_success_at, failed_at, failed_id, error, status, gone_at, since, *rest = columns
+    warnings, warned_since, warned_at, reason, disabled_at, first, minutes = rest
     failure = None
     if failed_at is not None:
         failure = EndpointTurn(endpoint_id, failed_at, failed_id, error or "", status, failed_at == gone_at)

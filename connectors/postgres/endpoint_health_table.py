@@ -8,7 +8,6 @@ of endpoints and one of healths has taken the endpoint's first.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -16,22 +15,19 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from connectors.postgres.connection import statement_errors
-from connectors.postgres.endpoint_health import DisabledReason, EndpointHealth
-from connectors.postgres.endpoint_health_rows import COLUMNS, SHOWN_COLUMNS, health_of
+from connectors.postgres.endpoint_health import DisabledReason, EndpointHealth, JudgedEndpoint
+from connectors.postgres.endpoint_health_rows import SELECT, SELECT_SHOWN, judged_of
 
-__all__ = ["EndpointHealthTable", "JudgedEndpoint"]
+__all__ = ["EndpointHealthTable"]
 
-_OF: Final = f"select {SHOWN_COLUMNS} from outbox.endpoint_health where endpoint_id = any(%(ids)s)"  # noqa: S608 - constants, here and below
-_LOCK_ENDPOINT: Final = "select enabled, updated_at from outbox.endpoints where id = %(id)s for update"
-_LOCK: Final = f"select {COLUMNS} from outbox.endpoint_health where endpoint_id = %(id)s for update"  # noqa: S608
+_OF: Final = f"{SELECT_SHOWN} where h.endpoint_id = any(%(ids)s)"
+_LOCK_ENDPOINT: Final = "select from outbox.endpoints where id = %(id)s for update"
+_LOCK: Final = f"{SELECT} where h.endpoint_id = %(id)s for update of h"
 _TO_JUDGE: Final = f"""
-select {SHOWN_COLUMNS} from outbox.endpoint_health
-where disabled_at is null and (failing_since is not null or gone_at is not null)
-  and exists (
-      select from outbox.endpoints e where e.id = endpoint_id and e.enabled
-      and (failing_since is not null or gone_at > greatest(counted_from, e.updated_at))
-  )
-"""  # noqa: S608
+{SELECT_SHOWN}
+where h.disabled_at is null and (h.failing_since is not null or h.gone_at is not null)
+  and e.enabled and (h.failing_since is not null or h.gone_at > greatest(h.counted_from, e.updated_at))
+"""
 _WARNED: Final = """
 update outbox.endpoint_health
 set warnings = %(warnings)s, warned_since = failing_since, warned_at = %(at)s where endpoint_id = %(id)s
@@ -61,15 +57,6 @@ where not e.enabled and h.disabled_at > now() - %(within)s
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgedEndpoint:
-    """An endpoint and its health, both held until the transaction ends."""
-
-    enabled: bool
-    updated_at: datetime
-    health: EndpointHealth
-
-
 class EndpointHealthTable:
     """The healths in one database, over a connection that the caller owns.
 
@@ -85,21 +72,19 @@ class EndpointHealthTable:
             return {}
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
             rows = cursor.execute(_OF, {"ids": list(endpoint_ids)}, binary=True)
-            return {health.endpoint_id: health for health in map(health_of, rows)}
+            return {one.health.endpoint_id: one.health for one in map(judged_of, rows)}
 
-    def to_judge(self) -> tuple[EndpointHealth, ...]:
-        """The healths of enabled endpoints that fail, or are gone, without their minutes."""
+    def to_judge(self) -> tuple[JudgedEndpoint, ...]:
+        """The enabled endpoints that fail, or are gone, without their minutes."""
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            return tuple(map(health_of, cursor.execute(_TO_JUDGE, binary=True)))
+            return tuple(map(judged_of, cursor.execute(_TO_JUDGE, binary=True)))
 
     def held(self, endpoint_id: str) -> JudgedEndpoint | None:
         """An endpoint and its health, locked in the transaction that is open; None if one of them is not there."""
         with statement_errors(), self._cursor() as cursor:
-            endpoint = cursor.execute(_LOCK_ENDPOINT, {"id": endpoint_id}, binary=True).fetchone()
+            cursor.execute(_LOCK_ENDPOINT, {"id": endpoint_id})
             row = cursor.execute(_LOCK, {"id": endpoint_id}, binary=True).fetchone()
-        if endpoint is None or row is None:
-            return None
-        return JudgedEndpoint(enabled=endpoint[0], updated_at=endpoint[1], health=health_of(row))
+        return None if row is None else judged_of(row)
 
     def note_warning(self, endpoint_id: str, *, warnings: int, at: datetime) -> None:
         """Note how many steps of warning were told, in the transaction that is open."""

@@ -9,13 +9,14 @@ here ever waits for an endpoint's row. An endpoint that is gone gets no row. Mus
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import psycopg
 from psycopg.rows import tuple_row
 
-from connectors.postgres.endpoint_health import EndpointHealth, EndpointTurn
-from connectors.postgres.endpoint_health_rows import COLUMNS, health_of
+from connectors.postgres.endpoint_health import EndpointHealth, EndpointTurn, JudgedEndpoint
+from connectors.postgres.endpoint_health_rows import SELECT, judged_of
 
 __all__ = ["keep_health"]
 
@@ -26,9 +27,7 @@ where id = any(%(ids)s) and not exists (select from outbox.endpoint_health h whe
 order by id
 on conflict do nothing
 """
-_LOCK: Final = f"""
-select {COLUMNS} from outbox.endpoint_health where endpoint_id = any(%(ids)s) order by endpoint_id for update
-"""  # noqa: S608 - column names of ours
+_LOCK: Final = f"{SELECT} where h.endpoint_id = any(%(ids)s) order by h.endpoint_id for update of h"
 _WRITE: Final = """
 update outbox.endpoint_health as known
 set last_success_at = seen.last_success_at, last_failure_at = seen.last_failure_at,
@@ -46,8 +45,8 @@ where known.endpoint_id = seen.endpoint_id
 
 def keep_health(
     connection: psycopg.Connection[Any], turns: Iterable[EndpointTurn]
-) -> Sequence[EndpointHealth]:
-    """Join these turns to what is known, in the transaction that is open; return the health of their endpoints."""
+) -> Sequence[JudgedEndpoint]:
+    """Join these turns to what is known, in the transaction that is open; return their endpoints as they are then."""
     by_endpoint: dict[str, list[EndpointTurn]] = {}
     for turn in turns:
         by_endpoint.setdefault(turn.endpoint_id, []).append(turn)
@@ -55,8 +54,8 @@ def keep_health(
         return ()
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
         known = _locked(cursor, by_endpoint)
-        seen = [health.after(by_endpoint[health.endpoint_id]) for health in known]
-        changed = [now for before, now in zip(known, seen, strict=True) if now != before]
+        seen = [replace(one, health=one.health.after(by_endpoint[one.health.endpoint_id])) for one in known]
+        changed = [now.health for before, now in zip(known, seen, strict=True) if now != before]
         if changed:
             cursor.execute(_WRITE, [list(column) for column in zip(*map(_values, changed), strict=True)])
     return seen
@@ -64,10 +63,10 @@ def keep_health(
 
 def _locked(
     cursor: psycopg.Cursor[tuple[Any, ...]], by_endpoint: Mapping[str, object]
-) -> list[EndpointHealth]:
+) -> list[JudgedEndpoint]:
     ids = {"ids": list(by_endpoint)}
     cursor.execute(_MAKE_ROWS, ids)
-    return [health_of(row) for row in cursor.execute(_LOCK, ids, binary=True)]
+    return [judged_of(row) for row in cursor.execute(_LOCK, ids, binary=True)]
 
 
 def _values(health: EndpointHealth) -> tuple[Any, ...]:

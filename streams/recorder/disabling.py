@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from connectors.postgres.endpoint_health import DisabledReason, EndpointHealth
+from connectors.postgres.endpoint_health import DisabledReason, JudgedEndpoint
 
 __all__ = ["FRESH", "WARNING_STEPS", "Decision", "Disable", "Warn", "decide"]
 
@@ -43,21 +43,19 @@ class Disable:
 Decision = Warn | Disable | None
 
 
-def decide(
-    health: EndpointHealth, *, now: datetime, period: timedelta | None, changed_at: datetime | None = None
-) -> Decision:
-    """What is to be done about an enabled endpoint.
+def decide(endpoint: JudgedEndpoint, *, now: datetime, period: timedelta | None) -> Decision:
+    """What is to be done about an endpoint.
 
     Args:
-        health: what is known of it.
+        endpoint: what is known of it.
         now: by the clock of who judges.
         period: for how long it may do nothing but fail; None: for ever.
-        changed_at: when the endpoint was last changed; None: not known, so what follows may turn out to be nothing.
     """
-    if health.disabled_at is not None:
+    health = endpoint.health
+    if not endpoint.enabled or health.disabled_at is not None:
         return None
     gone_at = health.signs.gone_at
-    if gone_at is not None and gone_at > max(health.counted_from, changed_at or health.counted_from):
+    if gone_at is not None and gone_at > max(health.counted_from, endpoint.changed_at):
         return Disable("gone")
     failure, ends_at = health.signs.last_failure, health.disables_at(period)
     if not period or failure is None or ends_at is None or health.failing_since is None:

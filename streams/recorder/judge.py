@@ -19,13 +19,13 @@ import structlog
 
 from connectors.postgres.audit import Actor
 from connectors.postgres.connection import SILENCE_PARAMETERS, connect, statement_errors
-from connectors.postgres.endpoint_health import EndpointHealth
+from connectors.postgres.endpoint_health import EndpointHealth, JudgedEndpoint
 from connectors.postgres.endpoint_health_table import EndpointHealthTable
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import EndpointUnreadableError, PostgresError
 from connectors.postgres.reserved_event import append_reserved
 from connectors.postgres.stored_endpoint import StoredEndpoint
-from streams.recorder.disabling import Disable, Warn, decide
+from streams.recorder.disabling import Decision, Disable, Warn, decide
 
 __all__ = ["Judge"]
 
@@ -64,10 +64,9 @@ class Judge:
         self._unreadable: set[str] = set()
         self._connection: psycopg.Connection[Any] | None = None
 
-    def consider(self, seen: Iterable[EndpointHealth]) -> None:
+    def consider(self, seen: Iterable[JudgedEndpoint]) -> None:
         """Judge the endpoints of a batch that was written."""
-        now = self._now()
-        called_for = [health for health in seen if self._calls_for(health, now)]
+        called_for = [endpoint for endpoint in seen if self._decide(endpoint) is not None]
         if called_for:
             self._attend(lambda _table: called_for)
 
@@ -88,14 +87,13 @@ class Judge:
         if connection is not None:
             connection.close()
 
-    def _attend(self, choose: Callable[[EndpointHealthTable], Iterable[EndpointHealth]]) -> None:
+    def _attend(self, choose: Callable[[EndpointHealthTable], Iterable[JudgedEndpoint]]) -> None:
         try:
             with statement_errors():
                 table = EndpointHealthTable(self._open())
-                now = self._now()
-                for health in choose(table):
-                    if self._calls_for(health, now):
-                        self._judge(table, health.endpoint_id)
+                for endpoint in choose(table):
+                    if self._decide(endpoint) is not None:
+                        self._judge(table, endpoint.health.endpoint_id)
         except PostgresError as error:
             self.close()
             _log.warning("endpoints_not_judged", error=str(error), again_in_s=_LOOK_EVERY_S)
@@ -103,18 +101,17 @@ class Judge:
             self.close()
             _log.exception("endpoints_not_judged")
 
-    def _calls_for(self, health: EndpointHealth, now: datetime) -> bool:
-        return decide(health, now=now, period=self._period) is not None
+    def _decide(self, endpoint: JudgedEndpoint) -> Decision:
+        return decide(endpoint, now=self._now(), period=self._period)
 
     def _judge(self, table: EndpointHealthTable, endpoint_id: str) -> None:
         connection, now = self._open(), self._now()
         try:
             with connection.transaction():
                 held = table.held(endpoint_id)
-                if held is None or not held.enabled:
+                if held is None:
                     return
-                health = held.health
-                decision = decide(health, now=now, period=self._period, changed_at=held.updated_at)
+                health, decision = held.health, self._decide(held)
                 match decision:
                     case None:
                         return
@@ -171,7 +168,7 @@ def _disabled(before: StoredEndpoint) -> StoredEndpoint:
     return replace(before, endpoint=replace(before.endpoint, enabled=False))
 
 
-def _swept(table: EndpointHealthTable) -> Iterable[EndpointHealth]:
+def _swept(table: EndpointHealthTable) -> Iterable[JudgedEndpoint]:
     table.sweep()
     return ()
 

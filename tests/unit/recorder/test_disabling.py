@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.postgres.endpoint_health import NOTICE, EndpointHealth, EndpointTurn
-from streams.recorder.disabling import FRESH, Decision, Disable, Warn, decide
+from connectors.postgres.endpoint_health import NOTICE, EndpointHealth, EndpointTurn, JudgedEndpoint
+from streams.recorder import disabling
+from streams.recorder.disabling import FRESH, Decision, Disable, Warn
 
 BEGIN = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -21,6 +22,18 @@ NEW = EndpointHealth(endpoint_id="ep_1", counted_from=BEGIN)
 
 def a_turn(at: datetime, *, taken: bool = False, gone: bool = False) -> EndpointTurn:
     return EndpointTurn("ep_1", at, "1", None if taken else "answered 503", None if taken else 503, gone)
+
+
+def decide(
+    health: EndpointHealth,
+    *,
+    now: datetime,
+    period: timedelta | None = PERIOD,
+    changed_at: datetime = BEGIN,
+    enabled: bool = True,
+) -> Decision:
+    endpoint = JudgedEndpoint(enabled=enabled, changed_at=changed_at, health=health)
+    return disabling.decide(endpoint, now=now, period=period)
 
 
 def judged(health: EndpointHealth, decision: Decision, at: datetime) -> EndpointHealth:
@@ -40,7 +53,7 @@ def life(turns: list[EndpointTurn], *, period: timedelta | None = PERIOD) -> Ite
     health = NEW
     for turn in turns:
         health = health.after([turn])
-        decision = decide(health, now=turn.at, period=period, changed_at=BEGIN)
+        decision = decide(health, now=turn.at, period=period)
         health = judged(health, decision, turn.at)
         if decision is not None:
             yield (turn.at - BEGIN) / HOUR, decision
@@ -65,7 +78,7 @@ def test_it_can_be_switched_off(period: timedelta | None) -> None:
     """0 hours: never, and no warning either. An endpoint that is gone is disabled all the same."""
     assert list(life(failing(*range(1, 500)), period=period)) == []
     gone = NEW.after([a_turn(BEGIN + HOUR, gone=True)])
-    assert decide(gone, now=BEGIN + 9 * HOUR, period=period, changed_at=BEGIN) == Disable("gone")
+    assert decide(gone, now=BEGIN + 9 * HOUR, period=period) == Disable("gone")
 
 
 def test_one_success_begins_it_anew() -> None:
@@ -85,7 +98,7 @@ def test_one_success_begins_it_anew() -> None:
 def test_an_endpoint_is_not_disabled_for_being_idle() -> None:
     """Time alone does nothing: only a failure that comes after the period does."""
     health = NEW.after(failing(1))
-    assert decide(health, now=BEGIN + 1_000 * HOUR, period=PERIOD, changed_at=BEGIN) is None
+    assert decide(health, now=BEGIN + 1_000 * HOUR) is None
 
 
 def test_nobody_is_disabled_without_notice() -> None:
@@ -99,30 +112,36 @@ def test_a_recorder_that_catches_up_judges_nobody() -> None:
     """What it reads is old; a success that came since may stand in a partition that it has not read."""
     health = NEW.after(failing(*range(1, 30)))
     last = BEGIN + 29 * HOUR
-    assert decide(health, now=last + FRESH, period=PERIOD, changed_at=BEGIN) == Warn(1)
-    assert decide(health, now=last + FRESH + timedelta(seconds=1), period=PERIOD, changed_at=BEGIN) is None
+    assert decide(health, now=last + FRESH) == Warn(1)
+    assert decide(health, now=last + FRESH + timedelta(seconds=1)) is None
 
 
 def test_gone_disables_at_once() -> None:
     """However old the record is: its worker doesn't ask that endpoint again."""
     health = NEW.after([a_turn(BEGIN + HOUR, gone=True), a_turn(BEGIN + 2 * HOUR, taken=True)])
-    assert decide(health, now=BEGIN + 90 * HOUR, period=PERIOD, changed_at=BEGIN) == Disable("gone")
+    assert decide(health, now=BEGIN + 90 * HOUR) == Disable("gone")
 
 
 def test_gone_says_nothing_of_an_endpoint_that_was_changed_since() -> None:
     """An attempt that began before the change met the endpoint as it was."""
     health = NEW.after([a_turn(BEGIN + HOUR, gone=True)])
     for changed_at in (BEGIN + HOUR, BEGIN + 2 * HOUR):
-        assert decide(health, now=BEGIN + 3 * HOUR, period=PERIOD, changed_at=changed_at) is None
+        assert decide(health, now=BEGIN + 3 * HOUR, changed_at=changed_at) is None
     anew = replace(health, counted_from=BEGIN + 2 * HOUR)
-    assert decide(anew, now=BEGIN + 3 * HOUR, period=PERIOD) is None
+    assert decide(anew, now=BEGIN + 3 * HOUR) is None
+
+
+def test_who_disabled_it_by_hand_hears_nothing() -> None:
+    """It is sent nothing; late records of attempts that were under way neither warn nor give it a reason."""
+    gone = NEW.after([*failing(*range(1, 130)), a_turn(BEGIN + 131 * HOUR, gone=True)])
+    assert decide(gone, now=BEGIN + 131 * HOUR, enabled=False) is None
 
 
 def test_what_is_disabled_is_judged_no_more() -> None:
     """Late records of attempts that were under way change nothing."""
     health = judged(NEW.after(failing(*range(1, 130))), Disable("failing"), BEGIN + 130 * HOUR)
     later = health.after([a_turn(BEGIN + 131 * HOUR, gone=True)])
-    assert decide(later, now=BEGIN + 131 * HOUR, period=PERIOD, changed_at=BEGIN) is None
+    assert decide(later, now=BEGIN + 131 * HOUR) is None
 
 
 @given(
