@@ -80,13 +80,15 @@ class EndpointSigns:
             last_failure = _greater(last_failure, turn)
             if turn.gone:
                 gone_at = _later(gone_at, turn.at)
-        signs = cls(
+        if last_success_at is not None:
+            good = minute_of(last_success_at)
+            minutes = {minute for minute in minutes if minute > good}
+        return cls(
             last_success_at=last_success_at,
             last_failure=last_failure,
             failing=FailingMinutes.of_minutes(minutes),
             gone_at=gone_at,
         )
-        return signs.joined(signs)
 
     def joined(self, other: EndpointSigns) -> Self:
         """What both say together."""

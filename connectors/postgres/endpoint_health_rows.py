@@ -11,19 +11,21 @@ from typing import Any, Final
 from connectors.postgres.endpoint_health import EndpointHealth, EndpointSigns, EndpointTurn, JudgedEndpoint
 from connectors.postgres.failing_minutes import NO_MINUTES, FailingMinutes
 
-__all__ = ["SELECT", "SELECT_SHOWN", "judged_of"]
+__all__ = ["NAMES", "SELECT", "SELECT_SHOWN", "judged_of"]
 
-_NAMES: Final = (
+NAMES: Final = (
     "e.enabled, e.updated_at, h.endpoint_id, h.counted_from, h.last_success_at, h.last_failure_at, "
     "h.last_failure_id::text, h.last_error, h.last_status, h.gone_at, h.failing_since, h.warnings, h.warned_since, "
     "h.warned_at, h.disabled_reason, h.disabled_at"
 )
+"""Of an endpoint `e` and its health `h`, all but the minutes."""
+
 _FROM: Final = "from outbox.endpoint_health h join outbox.endpoints e on e.id = h.endpoint_id"
 
-SELECT: Final = f"select {_NAMES}, h.failing_first, h.failing_minutes {_FROM}"
+SELECT: Final = f"select {NAMES}, h.failing_first, h.failing_minutes {_FROM}"
 """All columns, in the order of `judged_of`."""
 
-SELECT_SHOWN: Final = f"select {_NAMES}, null, null {_FROM}"
+SELECT_SHOWN: Final = f"select {NAMES}, null, null {_FROM}"
 """All but the minutes: five days of them are a KB, and who shows a health needs the first alone, `failing_since`."""
 
 

@@ -35,15 +35,23 @@ set warnings = %(warnings)s, warned_since = failing_since, warned_at = %(at)s wh
 _DISABLED: Final = """
 update outbox.endpoint_health set disabled_reason = %(reason)s, disabled_at = %(at)s where endpoint_id = %(id)s
 """
-_BEGIN_ANEW: Final = """
-insert into outbox.endpoint_health as known (endpoint_id, counted_from) values (%(id)s, clock_timestamp())
+_BEGIN: Final = """
+insert into outbox.endpoint_health as known (endpoint_id, counted_from)
+values (%(id)s, coalesce(%(at)s, clock_timestamp()))
 on conflict (endpoint_id) do update
 set counted_from = excluded.counted_from, gone_at = null, failing_first = null, failing_minutes = null,
     failing_since = null, warnings = 0, warned_since = null, warned_at = null, disabled_reason = null,
     disabled_at = null
 """
 _FORGET: Final = "delete from outbox.endpoint_health where endpoint_id = %(id)s"
-#: What a recorder may be writing is left for the next time.
+#: For endpoints that a program of an earlier version, or somebody's SQL, has added or removed.
+_ADD_MISSING: Final = """
+insert into outbox.endpoint_health (endpoint_id, counted_from)
+select id, created_at from outbox.endpoints e
+where not exists (select from outbox.endpoint_health h where h.endpoint_id = e.id)
+on conflict do nothing
+"""
+#: What a recorder holds is left for the next time.
 _SWEEP: Final = """
 delete from outbox.endpoint_health where endpoint_id in (
     select endpoint_id from outbox.endpoint_health h
@@ -67,7 +75,7 @@ class EndpointHealthTable:
         self._connection = connection
 
     def of(self, endpoint_ids: Collection[str]) -> Mapping[str, EndpointHealth]:
-        """The healths of these endpoints, by id, without their minutes; in one statement. Not all have one."""
+        """The healths of these endpoints, by id, without their minutes; in one statement."""
         if not endpoint_ids:
             return {}
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
@@ -94,16 +102,17 @@ class EndpointHealthTable:
         """Note that it was disabled automatically, in the transaction that is open."""
         self._execute(_DISABLED, {"id": endpoint_id, "reason": reason, "at": at})
 
-    def begin_anew(self, endpoint_id: str) -> None:
-        """It was enabled, or moved: what was attempted before says nothing of it any more."""
-        self._execute(_BEGIN_ANEW, {"id": endpoint_id})
+    def begin(self, endpoint_id: str, *, at: datetime | None = None) -> None:
+        """It was made then, or was enabled or moved now: what was attempted before says nothing of it."""
+        self._execute(_BEGIN, {"id": endpoint_id, "at": at})
 
     def forget(self, endpoint_id: str) -> None:
-        """It is gone, or a new one of this id begins."""
+        """It is gone."""
         self._execute(_FORGET, {"id": endpoint_id})
 
-    def sweep(self) -> None:
-        """Forget those whose endpoint is gone: a batch may have made a row while that was removed."""
+    def tidy(self) -> None:
+        """Have one row for each endpoint, whoever has added or removed it."""
+        self._execute(_ADD_MISSING, {})
         self._execute(_SWEEP, {})
 
     def disabled_lately(self, *, within: timedelta) -> int:

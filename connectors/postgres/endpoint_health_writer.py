@@ -1,33 +1,43 @@
 """Keeping endpoints' health: what the attempts of a batch say, joined with the rows that are there.
 
 Place in the data's way: the last step of the delivery log's transaction, so that a batch is in both or in neither.
-Invariants: nobody waits in a circle for it. All who keep health make missing rows first, in the order of ids, and only
-then lock rows, in the same order; who changes an endpoint holds that endpoint's row and then one row here, and nothing
-here ever waits for an endpoint's row. An endpoint that is gone gets no row. Must not: decide anything.
+Invariants: nobody waits in a circle for it. All who keep health lock their rows at once, in the order of ids; who
+changes an endpoint holds that endpoint's row and then one row here, and nothing here ever waits for an endpoint's row.
+An endpoint that is gone has no row, and gets none. Must not: decide anything.
+
+Most endpoints of a batch have taken what they got, and are not failing: Postgres itself joins one time with another,
+and their rows are not read. The others are joined by `EndpointHealth`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final
 
 import psycopg
 from psycopg.rows import tuple_row
 
 from connectors.postgres.endpoint_health import EndpointHealth, EndpointTurn, JudgedEndpoint
-from connectors.postgres.endpoint_health_rows import SELECT, judged_of
+from connectors.postgres.endpoint_health_rows import NAMES, judged_of
 
 __all__ = ["keep_health"]
 
-_MAKE_ROWS: Final = """
-insert into outbox.endpoint_health (endpoint_id, counted_from)
-select id, created_at from outbox.endpoints e
-where id = any(%(ids)s) and not exists (select from outbox.endpoint_health h where h.endpoint_id = e.id)
-order by id
-on conflict do nothing
+# The rows of all are locked, and those of few are given.
+_LOCK: Final = f"""
+with h as materialized (
+    select * from outbox.endpoint_health where endpoint_id = any(%(ids)s) order by endpoint_id for update
+)
+select {NAMES}, h.failing_first, h.failing_minutes from h join outbox.endpoints e on e.id = h.endpoint_id
+where h.endpoint_id = any(%(failed)s) or h.failing_since is not null
+"""  # noqa: S608 - column names of ours
+_SUCCEEDED: Final = """
+update outbox.endpoint_health as known set last_success_at = seen.at
+from unnest(%b::text[], %b::timestamptz[]) as seen (endpoint_id, at)
+where known.endpoint_id = seen.endpoint_id and seen.at > known.counted_from
+  and (known.last_success_at is null or seen.at > known.last_success_at)
 """
-_LOCK: Final = f"{SELECT} where h.endpoint_id = any(%(ids)s) order by h.endpoint_id for update of h"
 _WRITE: Final = """
 update outbox.endpoint_health as known
 set last_success_at = seen.last_success_at, last_failure_at = seen.last_failure_at,
@@ -46,14 +56,26 @@ where known.endpoint_id = seen.endpoint_id
 def keep_health(
     connection: psycopg.Connection[Any], turns: Iterable[EndpointTurn]
 ) -> Sequence[JudgedEndpoint]:
-    """Join these turns to what is known, in the transaction that is open; return their endpoints as they are then."""
+    """Join these turns to what is known, in the transaction that is open.
+
+    Returns those endpoints, as they are then, that have failed or were failing.
+    """
     by_endpoint: dict[str, list[EndpointTurn]] = {}
     for turn in turns:
         by_endpoint.setdefault(turn.endpoint_id, []).append(turn)
     if not by_endpoint:
         return ()
+    failed = {endpoint_id for endpoint_id, those in by_endpoint.items() if any(map(_is_failure, those))}
     with psycopg.Cursor(connection, row_factory=tuple_row) as cursor:
-        known = _locked(cursor, by_endpoint)
+        rows = cursor.execute(_LOCK, {"ids": list(by_endpoint), "failed": list(failed)}, binary=True)
+        known = [judged_of(row) for row in rows]
+        joined = failed | {one.health.endpoint_id for one in known}
+        succeeded = {
+            endpoint_id: max(turn.at for turn in those)
+            for endpoint_id, those in by_endpoint.items()
+            if endpoint_id not in joined
+        }
+        _keep_successes(cursor, succeeded)
         seen = [replace(one, health=one.health.after(by_endpoint[one.health.endpoint_id])) for one in known]
         changed = [now.health for before, now in zip(known, seen, strict=True) if now != before]
         if changed:
@@ -61,12 +83,13 @@ def keep_health(
     return seen
 
 
-def _locked(
-    cursor: psycopg.Cursor[tuple[Any, ...]], by_endpoint: Mapping[str, object]
-) -> list[JudgedEndpoint]:
-    ids = {"ids": list(by_endpoint)}
-    cursor.execute(_MAKE_ROWS, ids)
-    return [judged_of(row) for row in cursor.execute(_LOCK, ids, binary=True)]
+def _is_failure(turn: EndpointTurn) -> bool:
+    return turn.error is not None
+
+
+def _keep_successes(cursor: psycopg.Cursor[tuple[Any, ...]], succeeded: Mapping[str, datetime]) -> None:
+    if succeeded:
+        cursor.execute(_SUCCEEDED, [list(succeeded), list(succeeded.values())])
 
 
 def _values(health: EndpointHealth) -> tuple[Any, ...]:

@@ -127,7 +127,7 @@ class EndpointStore:
                     cursor.execute(_INSERT, row_values(new, self._keys))
             except pg_errors.UniqueViolation:
                 raise EndpointExistsError(endpoint.id) from None
-            self.health.forget(endpoint.id)
+            self.health.begin(endpoint.id, at=endpoint.created_at)
             stored = self._one(_SELECT_ONE, endpoint.id)
             self._tell("endpoint.added", stored.endpoint)
             self._audit.add(self._actor, "endpoint.added", endpoint_id=endpoint.id)
@@ -213,7 +213,7 @@ class EndpointStore:
             fields = tuple(dict.fromkeys((*repaired, *changed_fields(before, after))))
             self._write(after, steps=1 if fields else 0)
             if given.enabled and (given.url, given.enabled) != (kept.url, kept.enabled):
-                self.health.begin_anew(endpoint_id)
+                self.health.begin(endpoint_id)
             if fields:
                 self._audit.add(self._actor, action, endpoint_id=endpoint_id, fields=fields)
             # As it is stored, so that what is told is sealed once, and alike.

@@ -77,9 +77,9 @@ class Judge:
         self._look_at_s = self._monotonic_s() + _LOOK_EVERY_S
         self._attend(lambda table: table.to_judge())
 
-    def sweep(self) -> None:
-        """Forget the health of endpoints that are gone."""
-        self._attend(_swept)
+    def tidy(self) -> None:
+        """Have one row of health for each endpoint, whoever has added or removed it."""
+        self._attend(_tidied)
 
     def close(self) -> None:
         """Close the connection. It would be opened again."""
@@ -168,8 +168,8 @@ def _disabled(before: StoredEndpoint) -> StoredEndpoint:
     return replace(before, endpoint=replace(before.endpoint, enabled=False))
 
 
-def _swept(table: EndpointHealthTable) -> Iterable[JudgedEndpoint]:
-    table.sweep()
+def _tidied(table: EndpointHealthTable) -> Iterable[JudgedEndpoint]:
+    table.tidy()
     return ()
 
 

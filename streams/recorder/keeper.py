@@ -87,7 +87,7 @@ class Keeper:
         if self._monotonic_s() < self._tend_at_s:
             return
         self._tend_at_s = self._monotonic_s() + _TEND_EVERY_S
-        self._judge.sweep()
+        self._judge.tidy()
         try:
             today = self._writer.today()
             self._writer.make_days(self._retention.ahead(today))

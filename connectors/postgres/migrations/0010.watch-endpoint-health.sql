@@ -1,9 +1,8 @@
 -- depends: 0003.create-append-function 0007.give-endpoints-an-api 0008.create-audit-table
--- What the recorder knows of each endpoint, and what it told and did about that (docs/adr/0017). One row for each endpoint
--- that was attempted, enabled or moved; written with the batches of the delivery log. No URL, and no word of a receiver.
+-- What the recorder knows of each endpoint, and what it told and did about that (docs/adr/0017). One row for each endpoint,
+-- made and deleted with it, and written with the batches of the delivery log. No URL, and no word of a receiver.
 --
--- No foreign key: it would lock the endpoint's row for every new row here, and who changes endpoints would wait for the
--- recorder. Who removes an endpoint deletes its row here, and the recorder sweeps what slipped in beside that.
+-- No foreign key: programs of the version before go on removing endpoints. The recorder makes up for what they leave out.
 
 create table if not exists outbox.endpoint_health (
     endpoint_id      text        not null,
@@ -31,6 +30,10 @@ create table if not exists outbox.endpoint_health (
     autovacuum_vacuum_scale_factor = 0,
     autovacuum_vacuum_threshold = 2000
 );
+
+insert into outbox.endpoint_health (endpoint_id, counted_from)
+select id, created_at from outbox.endpoints
+on conflict do nothing;
 
 -- Whom to judge: few, and they don't change with every batch.
 create index if not exists endpoint_health_to_judge on outbox.endpoint_health (endpoint_id)

@@ -35,7 +35,7 @@ def attempted(outbox_database_url: str) -> Iterator[Attempted]:
     def record(endpoint_id: str, at: datetime, error: str | None) -> None:
         turn = EndpointTurn(endpoint_id, at, str(uuid4()), error, None if error is None else 503, gone=False)
         with connect(outbox_database_url) as connection:
-            assert keep_health(connection, [turn])
+            keep_health(connection, [turn])
 
     yield record
     with psycopg.connect(outbox_database_url) as connection:

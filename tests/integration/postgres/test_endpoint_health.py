@@ -180,19 +180,26 @@ def test_late_records_bring_no_removed_endpoint_back(
     assert keep(connection, a_turn("ep_1", 11))["ep_1"].state == "failing"
 
 
-def test_what_slipped_in_beside_a_removal_is_swept(
+def test_whoever_adds_or_removes_an_endpoint_its_health_is_there_or_gone(
     store: EndpointStore, connection: psycopg.Connection[Any]
 ) -> None:
-    """And while it is there it is nobody's: a new endpoint of its id forgets it."""
+    """Programs of the version before know of no health: what they leave out is made up for, once an hour."""
     store.add(an_endpoint("ep_1"))
-    for endpoint_id in ("ep_1", "ep_2", "ep_3"):
-        connection.execute(
-            "insert into outbox.endpoint_health (endpoint_id, counted_from, failing_since) values (%s, %s, %s)",
-            (endpoint_id, BEGIN, BEGIN),
-        )
-    store.add(an_endpoint("ep_3"))
-    EndpointHealthTable(connection).sweep()
-    assert connection.execute("select endpoint_id from outbox.endpoint_health").fetchall() == [("ep_1",)]
+    keep(connection, a_turn("ep_1", 1))
+    store.add(an_endpoint("ep_2"))
+    connection.execute("delete from outbox.endpoints where id = 'ep_2'")
+    connection.execute(
+        "insert into outbox.endpoints (id, url, event_types, secrets, created_at) values "
+        "('ep_3', 'https://receiver.example/in', '{*}', '{whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw}', %s)",
+        (BEGIN,),
+    )
+    assert shown(connection, "ep_2") is None  # although its row is there
+    assert keep(connection, a_turn("ep_3", 1)) == {}
+    EndpointHealthTable(connection).tidy()
+    rows = connection.execute("select endpoint_id from outbox.endpoint_health order by 1").fetchall()
+    assert rows == [("ep_1",), ("ep_3",)]
+    assert held(connection).state == "failing"
+    assert keep(connection, a_turn("ep_3", 1))["ep_3"].state == "failing"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +245,7 @@ def test_an_endpoint_that_was_moved_begins_anew(
     assert held(connection).state == "failing"
     store.update("ep_1", lambda before: replace(before, url="https://elsewhere.example/in"))
     assert held(connection).state == "idle"
-    # Also where nothing was known of it yet: what is read later of before counts for nothing.
+    # What is read later of before counts for nothing.
     store.add(an_endpoint("ep_2"))
     store.update("ep_2", lambda before: replace(before, url="https://elsewhere.example/in"))
     assert keep(connection, a_turn("ep_2", 1))["ep_2"].state == "idle"
