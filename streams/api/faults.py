@@ -6,17 +6,20 @@ where it happened, by file and line, and not what it was about: an exception's t
 
 import traceback
 from pathlib import Path
+from typing import Final
 
 import structlog
 from aiohttp import web
 
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
+    DeadLetterNotFoundError,
     DeliveryNotFoundError,
     EndpointExistsError,
     EndpointNotFoundError,
     EndpointUnreadableError,
     LockHeldError,
+    PoisonRefusedError,
     SchemaMissingError,
     StatementTimeoutError,
 )
@@ -26,6 +29,14 @@ from streams.api.problem import Problem, ProblemError
 __all__ = ["problem_of"]
 
 _log = structlog.get_logger("streams.api")
+
+_NOT_FOUND: Final[dict[type[Exception], str]] = {
+    EndpointNotFoundError: "There is no endpoint of this id.",
+    DeliveryNotFoundError: "There is no delivery of this id in the log. It forgets them after "
+    "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
+    DeadLetterNotFoundError: "There is no dead letter of this id. They are forgotten after "
+    "OUTBOX_DEAD_LETTER_RETENTION_HOURS, and listed a moment after they died.",
+}
 
 
 def problem_of(error: Exception, *, request_id: str) -> Problem:  # noqa: PLR0911 - one for each kind
@@ -40,15 +51,9 @@ def problem_of(error: Exception, *, request_id: str) -> Problem:  # noqa: PLR091
             return Problem(
                 kind="not-found", detail="There is no such path. /openapi.json has those there are."
             )
-        case EndpointNotFoundError():
-            return Problem(kind="not-found", detail="There is no endpoint of this id.")
-        case DeliveryNotFoundError():
-            return Problem(
-                kind="not-found",
-                detail="There is no delivery of this id in the log. It forgets them after "
-                "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
-            )
-        case EndpointExistsError() | EndpointUnreadableError() | SecretLockedError():
+        case EndpointNotFoundError() | DeliveryNotFoundError() | DeadLetterNotFoundError():
+            return Problem(kind="not-found", detail=_NOT_FOUND[type(error)])
+        case EndpointExistsError() | EndpointUnreadableError() | SecretLockedError() | PoisonRefusedError():
             return Problem(kind="conflict", detail=str(error))
         case EndpointInvalidError():
             return Problem(kind="body-invalid", detail=str(error))

@@ -15,9 +15,10 @@ import psycopg
 from pydantic import BaseModel
 
 from connectors.postgres.audit import Actor, AuditLog
+from connectors.postgres.dead_letters import DeadLetters
 from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import DeliveryNotFoundError, EndpointNotFoundError
+from connectors.postgres.errors import DeadLetterNotFoundError, DeliveryNotFoundError, EndpointNotFoundError
 from connectors.webhook.endpoint import ENDPOINT_ID
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Scope
@@ -61,6 +62,11 @@ class Call:
         return DeliveryLog(self.connection)
 
     @property
+    def dead_letters(self) -> DeadLetters:
+        """The dead letters, changed in this caller's name."""
+        return DeadLetters(self.connection, actor=self.actor)
+
+    @property
     def endpoint_id(self) -> str:
         """The endpoint that the path names.
 
@@ -84,6 +90,18 @@ class Call:
             raise DeliveryNotFoundError("(no id)")
         return delivery_id
 
+    @property
+    def dead_letter_id(self) -> str:
+        """The dead letter that the path names.
+
+        Raises:
+            DeadLetterNotFoundError: what stands there can't be an id, so there is none.
+        """
+        letter_id = self.path["dead_letter_id"]
+        if not UUID_FORM.fullmatch(letter_id):
+            raise DeadLetterNotFoundError("(no id)")
+        return letter_id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -99,7 +117,7 @@ class Operation:
 
     Attributes:
         name: for programs; `operationId`.
-        path: with `{endpoint_id}` or `{delivery_id}` where an id stands.
+        path: with `{endpoint_id}`, `{delivery_id}` or `{dead_letter_id}` where an id stands.
         scope: what its caller's token needs.
         body: the model of its body; None if it takes none.
         body_required: whether an empty body is refused.
