@@ -19,7 +19,9 @@
     ├── CursorInvalidError         a text that is no page's cursor
     ├── EndpointNotFoundError      no endpoint has that id
     ├── EndpointUnreadableError    an endpoint is stored in a form that today's rules refuse
-    └── EndpointExistsError        an endpoint has that id already
+    ├── EndpointExistsError        an endpoint has that id already
+    ├── ReplayNotFoundError        no replay has that id
+    └── IdempotencyKeyReusedError  the key was used for another request
 
 Messages name the host, the port and the database; never a password, a secret, a payload or a row. Postgres'
 own DETAIL ("Failing row contains …") would show all of these: of its errors, only the primary message is
@@ -38,10 +40,12 @@ __all__ = [
     "EndpointExistsError",
     "EndpointNotFoundError",
     "EndpointUnreadableError",
+    "IdempotencyKeyReusedError",
     "LockHeldError",
     "MigrationError",
     "PoisonRefusedError",
     "PostgresError",
+    "ReplayNotFoundError",
     "RowRefusedError",
     "SchemaMissingError",
     "SlotRefusedError",
@@ -165,3 +169,22 @@ class EndpointExistsError(PostgresError):
             f"There is an endpoint {endpoint_id!r} already. Update it, or add one under another id."
         )
         self.endpoint_id = endpoint_id
+
+
+class ReplayNotFoundError(PostgresError, LookupError):
+    """No replay has this id."""
+
+    def __init__(self, replay_id: str) -> None:
+        super().__init__(
+            f"There is no replay {replay_id[:80]!r}. `outbox replay list` shows those there are."
+        )
+        self.replay_id = replay_id
+
+
+class IdempotencyKeyReusedError(PostgresError):
+    """An idempotency key was used before, for something else."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The idempotency key was used before, for another request. Use a new key for a new request."
+        )
