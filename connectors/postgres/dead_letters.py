@@ -23,7 +23,7 @@ from connectors.postgres.dead_letter import DeadLetter, DeadLetterPage, DeadLett
 from connectors.postgres.delivery_id import created_at_of, delivery_id
 from connectors.postgres.errors import CursorInvalidError, DeadLetterNotFoundError
 
-__all__ = ["DeadLetters", "FirstError", "LetterGroup", "letters_statement"]
+__all__ = ["DeadLetters", "FirstError", "LetterGroup", "chosen_letters", "letters_statement"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
@@ -137,14 +137,14 @@ class DeadLetters:
 
     def groups(self, query: DeadLetterQuery) -> tuple[LetterGroup, ...]:
         """Count those that a query finds, by class, code and target; the most frequent first."""
-        where, values = _where(query)
+        where, values = chosen_letters(query)
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
             rows.execute(_with(_GROUPS, where), values)
             return tuple(LetterGroup(**row) for row in rows)
 
     def discard(self, query: DeadLetterQuery) -> int:
         """Put those aside that a query finds and that are open; return how many. Their records stay in Kafka."""
-        where, values = _where(query, only_open=True)
+        where, values = chosen_letters(query, "status = 'open'")
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
             rows.execute(_with(_DISCARD, where), {**values, "actor": self._actor.name})
             discarded = rows.rowcount
@@ -177,11 +177,9 @@ def letters_statement(
     return _SELECT + _joined(conditions) + _NEWEST_FIRST, values
 
 
-def _where(query: DeadLetterQuery, *, only_open: bool = False) -> tuple[LiteralString, dict[str, object]]:
-    conditions = [*_conditions(query)]
-    if only_open:
-        conditions.append("status = 'open'")
-    return _joined(conditions), _values(query)
+def chosen_letters(query: DeadLetterQuery, *also: LiteralString) -> tuple[LiteralString, dict[str, object]]:
+    """The `where` of a statement about the letters that a query finds, and its values; `also` narrows it further."""
+    return _joined([*_conditions(query), *also]), _values(query)
 
 
 def _joined(conditions: list[LiteralString]) -> LiteralString:

@@ -15,6 +15,7 @@
     │   └── RowRefusedError        a row that can't be stored as it is
     ├── DeliveryNotFoundError      no delivery in the log has that id
     ├── DeadLetterNotFoundError    no dead letter has that id
+    ├── NothingToRedriveError      none of the chosen dead letters is open
     ├── PoisonRefusedError         dead letters that would die again, unless somebody says that they would not
     ├── CursorInvalidError         a text that is no page's cursor
     ├── EndpointNotFoundError      no endpoint has that id
@@ -43,6 +44,7 @@ __all__ = [
     "IdempotencyKeyReusedError",
     "LockHeldError",
     "MigrationError",
+    "NothingToRedriveError",
     "PoisonRefusedError",
     "PostgresError",
     "ReplayNotFoundError",
@@ -118,6 +120,16 @@ class DeadLetterNotFoundError(PostgresError, LookupError):
             "forgotten after OUTBOX_DEAD_LETTER_RETENTION_HOURS."
         )
         self.letter_id = letter_id
+
+
+class NothingToRedriveError(PostgresError):
+    """None of the chosen dead letters is open: somebody redrove or discarded them, or there are none."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "None of these dead letters is open: they were redriven or discarded before, or there are none. Nothing "
+            "was done. `outbox dead-letters list` shows how they stand."
+        )
 
 
 class PoisonRefusedError(PostgresError):
