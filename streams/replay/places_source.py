@@ -105,9 +105,7 @@ class PlacesSource:
         if not replay.skipped:
             return Verdict(status="done")
         gone = f"{replay.skipped} of {len(self._places)} are no longer on Kafka, or can't be read"
-        return (
-            Verdict(status="done", warning=gone) if replay.sent else Verdict(status="failed", error=gone)
-        )
+        return Verdict(status="done", warning=gone) if replay.sent else Verdict(status="failed", error=gone)
 
     def close(self) -> None:
         """Leave the broker."""

@@ -34,7 +34,9 @@ class Place:
 class PlacesSelection:
     """Records by their places: what `resend` and `redrive` send.
 
-    >>> place = Place(at=Origin("outbox.events", 0, 7), event_id=UUID(int=1), target=TargetName("endpoint", "ep_1"))
+    >>> place = Place(
+    ...     at=Origin("outbox.events", 0, 7), event_id=UUID(int=1), target=TargetName("endpoint", "ep_1")
+    ... )
     >>> PlacesSelection.from_json(PlacesSelection(places=(place,)).to_json()).places == (place,)
     True
     """
