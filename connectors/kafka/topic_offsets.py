@@ -48,7 +48,7 @@ class TopicOffsets:
         """Per partition the first offset whose record is of that time or later; the end where there is none."""
         moment_ms = max(0, round(moment.timestamp() * 1000))
         ends = self.ends(topic)
-        found = self._offsets(topic, OffsetSpec.for_timestamp(moment_ms))  # type: ignore[no-untyped-call]
+        found = self._offsets(topic, OffsetSpec.for_timestamp(moment_ms))
         return {number: end if found[number] < 0 else found[number] for number, end in ends.items()}
 
     def committed(self, group: str, topic: str) -> Mapping[int, int]:
