@@ -1,9 +1,10 @@
 """Dead letters that are redriven: a `Source` of the replayer.
 
 Place in the data's way: from the records on `outbox.dead-letter` that a redrive was given
-(`connectors.postgres.redrives`) to deliveries with fresh budgets. Invariants: a letter's record is read at its place and checked against what was noted
-of it, for an offset of a topic that was made anew is another record; its origin is kept; one that isn't sent, because
-it is gone or can't be read, is opened again. Progress counts places, so it means the same when some are opened again.
+(`connectors.postgres.redrives`) to deliveries with fresh budgets. Invariants: a letter's record is read at its place
+and checked against what was noted of it, for an offset of a topic that was made anew is another record; its origin is
+kept; one that isn't sent, because it is gone or can't be read, is opened again. Progress counts places, so it means
+the same when some are opened again.
 """
 
 from __future__ import annotations
@@ -110,10 +111,15 @@ class LettersSource:
 
     def verdict(self, replay: Replay) -> Verdict:
         """Whether any was left."""
-        if not replay.skipped:
+        given = sum(count for _, _, count in self._store.ranges(replay.id).values())
+        left = (replay.events_to_read or 0) - given
+        if not left:
             return Verdict(status="done")
-        left = f"{replay.skipped} of {replay.events_to_read} are no longer on Kafka, or can't be read; they are open"
-        return Verdict(status="done", warning=left) if replay.sent else Verdict(status="failed", error=left)
+        said = (
+            f"{left} of {replay.events_to_read} are no longer on Kafka, or can't be read, and are open again. Discard "
+            "them, or append their events again, under their ids, from wherever you have them."
+        )
+        return Verdict(status="done", warning=said) if replay.sent else Verdict(status="failed", error=said)
 
     def release(self, replay: Replay, *, sent: frozenset[SentKey]) -> int:
         """Open those again that a redrive which has ended early did not send; return how many.
@@ -123,12 +129,13 @@ class LettersSource:
             sent: what of it stands on `outbox.redelivery` since its last batch began.
         """
         released = 0
+        there = {(event_id, None if target is None else str(target)) for event_id, target in sent}
         for partition, (first, end, _) in self._store.ranges(replay.id).items():
             least = replay.next_offsets.get(partition, first)
             while letters := self._store.given(
                 replay.id, partition=partition, least=least, end=end, most=_AT_ONCE
             ):
-                unsent = [letter.id for letter in letters if not _among(letter, sent)]
+                unsent = [letter.id for letter in letters if (letter.event_id, letter.target) not in there]
                 self._store.reopen(replay.id, unsent)
                 released += len(unsent)
                 least = letters[-1].offset + 1
@@ -157,10 +164,3 @@ class LettersSource:
         except RecordMalformed:
             return None
         return sendable if sendable is not None and sendable.event.id == letter.event_id else None
-
-
-def _among(letter: GivenLetter, sent: frozenset[SentKey]) -> bool:
-    return any(
-        event_id == letter.event_id and (None if target is None else str(target)) == letter.target
-        for event_id, target in sent
-    )
