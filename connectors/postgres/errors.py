@@ -15,8 +15,9 @@
     │   └── RowRefusedError        a row that can't be stored as it is
     ├── DeliveryNotFoundError      no delivery in the log has that id
     ├── DeadLetterNotFoundError    no dead letter has that id
-    ├── NothingToRedriveError      none of the chosen dead letters is open
-    ├── PoisonRefusedError         dead letters that would die again, unless somebody says that they would not
+    ├── RedriveRefusedError        nothing is redriven
+    │   ├── NothingToRedriveError  none of the chosen dead letters is open
+    │   └── PoisonRefusedError     some would die again, unless somebody says that they would not
     ├── CursorInvalidError         a text that is no page's cursor
     ├── EndpointNotFoundError      no endpoint has that id
     ├── EndpointUnreadableError    an endpoint is stored in a form that today's rules refuse
@@ -47,6 +48,7 @@ __all__ = [
     "NothingToRedriveError",
     "PoisonRefusedError",
     "PostgresError",
+    "RedriveRefusedError",
     "ReplayNotFoundError",
     "RowRefusedError",
     "SchemaMissingError",
@@ -122,7 +124,11 @@ class DeadLetterNotFoundError(PostgresError, LookupError):
         self.letter_id = letter_id
 
 
-class NothingToRedriveError(PostgresError):
+class RedriveRefusedError(PostgresError):
+    """Dead letters that were chosen are not redriven."""
+
+
+class NothingToRedriveError(RedriveRefusedError):
     """None of the chosen dead letters is open: somebody redrove or discarded them, or there are none."""
 
     def __init__(self) -> None:
@@ -132,7 +138,7 @@ class NothingToRedriveError(PostgresError):
         )
 
 
-class PoisonRefusedError(PostgresError):
+class PoisonRefusedError(RedriveRefusedError):
     """Some of the chosen dead letters are poison: a worker that can't read them would bury them again."""
 
     def __init__(self, number: int) -> None:

@@ -10,7 +10,7 @@ from uuid import UUID
 from connectors.postgres.dead_letter import DeadLetterQuery
 from connectors.postgres.errors import CursorInvalidError, StatementTimeoutError
 from streams.api.cursor import cursor_invalid
-from streams.api.dead_letter_models import DeadLettersQuery, Discarding
+from streams.api.dead_letter_models import DeadLettersQuery, Discarding, Redriving
 from streams.api.dead_letter_views import (
     DeadLetterDetail,
     DeadLettersPage,
@@ -20,6 +20,9 @@ from streams.api.dead_letter_views import (
 )
 from streams.api.operation import Answer, Call, Operation
 from streams.api.problem import Problem, ProblemError
+from streams.api.replay_operations import accepted, check_kafka
+from streams.api.replay_views import ReplayView, replay_view
+from streams.replay.pace import DEFAULT_RATE_PER_S
 
 __all__ = ["DEAD_LETTER_OPERATIONS", "dead_letter_query"]
 
@@ -59,6 +62,24 @@ def _discard(call: Call) -> Answer:
     return Answer(body=Discarded(discarded=call.dead_letters.discard(_named(discarding.ids))))
 
 
+def _redrive(call: Call) -> Answer:
+    check_kafka(call)
+    redriving: Redriving = call.body
+    query = _named(redriving.ids)
+    redriven = call.redrives.request(
+        query,
+        poison="include" if redriving.include_poison else "refuse",
+        rate_per_s=DEFAULT_RATE_PER_S,
+        selection={
+            "ids": sorted(map(str, query.ids or ())),
+            "include_poison": redriving.include_poison,
+        },
+        actor=call.actor,
+        idempotency_key=call.idempotency_key,
+    )
+    return accepted(replay_view(redriven.replay))
+
+
 def _named(ids: list[UUID]) -> DeadLetterQuery:
     return DeadLetterQuery(ids=tuple(dict.fromkeys(ids)))
 
@@ -94,6 +115,24 @@ DEAD_LETTER_OPERATIONS: Final = (
         problems=("not-found",),
         reads_log=True,
         run=_show,
+    ),
+    Operation(
+        name="redriveDeadLetters",
+        method="POST",
+        path="/v1/dead-letters/redrive",
+        summary="Send dead letters again, each once",
+        description="To the target that each names, or to whoever wants it now if it names none, with the same "
+        "webhook-id and a fresh budget of attempts. Those that were redriven or discarded before are left out; if "
+        "none of them is open, or one is poison, nothing is done (409). What dies again is a new dead letter.",
+        scope="write",
+        body=Redriving,
+        body_required=True,
+        answer=ReplayView,
+        status=202,
+        problems=("conflict",),
+        idempotent=True,
+        starts_replay=True,
+        run=_redrive,
     ),
     Operation(
         name="discardDeadLetters",

@@ -24,8 +24,10 @@ from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
 from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_invalid, request_id_of
 from streams.api.problem import Problem
+from streams.api.replay_operations import REPLAY_OPERATIONS
 from streams.api.secret_operations import SECRET_OPERATIONS
 from streams.api.texts import UUID_FORM
+from streams.replay.process import ReplayThreads
 from streams.settings import Settings
 
 __all__ = ["LOCK_WITHIN", "LOG_READ_WITHIN", "OPERATIONS", "Server"]
@@ -38,6 +40,7 @@ OPERATIONS: Final = (
     *AUDIT_OPERATIONS,
     *DELIVERY_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
+    *REPLAY_OPERATIONS,
 )
 LOG_READ_WITHIN: Final = timedelta(seconds=5)
 """How long a statement that reads the delivery log may take."""
@@ -69,9 +72,16 @@ class Server:
     host: str
     port: int
 
-    def __init__(self, runner: web.AppRunner, listening: asyncio.Server, *databases: Database) -> None:
+    def __init__(
+        self,
+        runner: web.AppRunner,
+        listening: asyncio.Server,
+        replays: ReplayThreads,
+        *databases: Database,
+    ) -> None:
         self._runner = runner
         self._listening = listening
+        self._replays = replays
         self._databases = databases
         self.host, self.port = listening.sockets[0].getsockname()[:2]
 
@@ -107,6 +117,7 @@ class Server:
             longest=log_read_within,
             longest_for_lock=log_read_within / 2,
         )
+        replays = ReplayThreads(settings)
         pipeline = Pipeline(
             database=database,
             log=log,
@@ -114,6 +125,7 @@ class Server:
             settings=settings,
             keys=keys,
             now=now,
+            wake_replayers=replays.wake,
         )
         runner = web.AppRunner(_application(pipeline), shutdown_timeout=_FINISH_WITHIN_S)
         await runner.setup()
@@ -139,12 +151,14 @@ class Server:
             raise
         database.open()
         log.open()
-        return cls(runner, listening, database, log)
+        replays.start()
+        return cls(runner, listening, replays, database, log)
 
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""
         self._listening.close()
         await self._runner.cleanup()
+        await asyncio.get_running_loop().run_in_executor(None, self._replays.stop)
         for database in self._databases:
             await database.close()
 

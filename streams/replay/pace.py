@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["LEAST_RATE_PER_S", "MOST_RATE_PER_S", "Pace", "batch_size"]
+from typing import Final
 
-LEAST_RATE_PER_S = 0.1
-MOST_RATE_PER_S = 10_000.0
-_LARGEST_BATCH = 500
+__all__ = ["DEFAULT_RATE_PER_S", "LEAST_RATE_PER_S", "MOST_RATE_PER_S", "Pace", "batch_size"]
+
+DEFAULT_RATE_PER_S: Final = 100.0
+
+LEAST_RATE_PER_S: Final = 0.1
+MOST_RATE_PER_S: Final = 10_000.0
+_LARGEST_BATCH: Final = 500
 
 
 def batch_size(rate_per_s: float) -> int:

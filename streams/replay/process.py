@@ -89,7 +89,9 @@ class ReplayThreads:
         ]
 
     def start(self) -> None:
-        """Look for replays from now on."""
+        """Look for replays from now on. Without Kafka's address there is nothing that could be done about them."""
+        if not self._settings.kafka_bootstrap_servers:
+            return
         for thread in self._threads:
             thread.start()
 

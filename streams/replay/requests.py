@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import psycopg
 
@@ -24,13 +24,12 @@ from streams.errors import EventGone, RecordMalformed, ReplayRefused
 from streams.records.delivery import Origin
 from streams.records.target import TargetName, parse_target
 from streams.records.wire import read_origin
+from streams.replay.pace import DEFAULT_RATE_PER_S
 from streams.replay.places_source import delivery_at
 from streams.replay.recovery_ports import disabled
 from streams.replay.selection import Place, PlacesSelection, RecoverySelection
 
-__all__ = ["DEFAULT_RATE_PER_S", "request_recovery", "request_resend"]
-
-DEFAULT_RATE_PER_S: Final = 100.0
+__all__ = ["request_recovery", "request_resend"]
 
 
 def request_resend(
