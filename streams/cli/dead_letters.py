@@ -48,7 +48,7 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="ID", help="Which, by their ids; or those that the options choose."),
+    typer.Argument(metavar="ID…", help="Which, by their ids; or those that the options choose."),
 ]
 All = Annotated[bool, typer.Option("--all", help="All that are open, where neither ids nor options choose.")]
 DryRun = Annotated[

@@ -126,7 +126,7 @@ def test_more_than_one_is_asked_for(run: Any, outbox_database_url: str) -> None:
     assert statuses(outbox_database_url) == ["open"] * 4
     assert run("discard", ROWS[3].id).stdout == "1 dead letter discarded\n"
     assert parsed(run("discard", "--target", "ep_1", "--type", "order.created", "--json"))["discarded"] == 1
-    assert run("discard", "--all", answer="y\n").stdout == "2 dead letters discarded\n"
+    assert run("discard", "--all", answer="y\n").stdout.endswith("2 dead letters discarded\n")
     assert statuses(outbox_database_url) == ["discarded"] * 4
     assert run("discard", "--all", "--yes").stdout == "0 dead letters discarded\n"
 
