@@ -14,6 +14,10 @@
     ├── StatementFailedError       anything else that Postgres refused
     │   └── RowRefusedError        a row that can't be stored as it is
     ├── DeliveryNotFoundError      no delivery in the log has that id
+    ├── DeadLetterNotFoundError    no dead letter has that id
+    ├── RedriveRefusedError        nothing is redriven
+    │   ├── NothingToRedriveError  none of the chosen dead letters is open
+    │   └── PoisonRefusedError     some would die again, unless somebody says that they would not
     ├── CursorInvalidError         a text that is no page's cursor
     ├── EndpointNotFoundError      no endpoint has that id
     ├── EndpointUnreadableError    an endpoint is stored in a form that today's rules refuse
@@ -33,6 +37,7 @@ __all__ = [
     "DatabaseUnreachableError",
     "DatabaseUnsuitableError",
     "DatabaseUrlError",
+    "DeadLetterNotFoundError",
     "DeliveryNotFoundError",
     "EndpointExistsError",
     "EndpointNotFoundError",
@@ -40,7 +45,10 @@ __all__ = [
     "IdempotencyKeyReusedError",
     "LockHeldError",
     "MigrationError",
+    "NothingToRedriveError",
+    "PoisonRefusedError",
     "PostgresError",
+    "RedriveRefusedError",
     "ReplayNotFoundError",
     "RowRefusedError",
     "SchemaMissingError",
@@ -103,6 +111,43 @@ class DeliveryNotFoundError(PostgresError, LookupError):
             "the log forgets them after OUTBOX_LOG_RETENTION_DAYS."
         )
         self.delivery_id = delivery_id
+
+
+class DeadLetterNotFoundError(PostgresError, LookupError):
+    """No dead letter has this id."""
+
+    def __init__(self, letter_id: str) -> None:
+        super().__init__(
+            f"There is no dead letter {letter_id[:80]!r}. `outbox dead-letters list` shows those there are; they are "
+            "forgotten after OUTBOX_DEAD_LETTER_RETENTION_HOURS."
+        )
+        self.letter_id = letter_id
+
+
+class RedriveRefusedError(PostgresError):
+    """Dead letters that were chosen are not redriven."""
+
+
+class NothingToRedriveError(RedriveRefusedError):
+    """None of the chosen dead letters is open: somebody redrove or discarded them, or there are none."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "None of these dead letters is open: they were redriven or discarded before, or there are none. Nothing "
+            "was done. `outbox dead-letters list` shows how they stand."
+        )
+
+
+class PoisonRefusedError(RedriveRefusedError):
+    """Some of the chosen dead letters are poison: a worker that can't read them would bury them again."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"{number} of these dead letters can't be read (class poison), and would die again as they are. Nothing "
+            "was redriven. Leave them out, or discard them. If the workers can read them by now, after an upgrade "
+            "say, choose that they are redriven, too."
+        )
+        self.number = number
 
 
 class CursorInvalidError(PostgresError, ValueError):

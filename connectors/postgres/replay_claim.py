@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final, LiteralString, Self
 
 import orjson
 import psycopg
@@ -29,6 +29,16 @@ _OPEN: Final = f"""
 select {COLUMNS} from outbox.replays
 where status in ('waiting', 'running') and kind = any(%(kinds)s) and (%(id)s::text is null or id = %(id)s)
 order by id limit {_MOST}
+"""  # noqa: S608
+#: Redrives that ended before their end, with letters that were given to them and may not have been sent.
+_UNRELEASED: Final = f"""
+select {COLUMNS} from outbox.replays
+where kind = 'redrive' and status in ('stopped', 'failed') and exists (
+    select from outbox.dead_letters letter
+    where letter.replay_id = replays.id
+        and letter.place_offset >= coalesce((next_offsets ->> letter.place_partition::text)::bigint, 0)
+)
+order by replays.id limit {_MOST}
 """  # noqa: S608
 _LOCK: Final = "select pg_try_advisory_lock(hashtextextended(%(name)s, 4982931))"
 _UNLOCK: Final = "select pg_advisory_unlock(hashtextextended(%(name)s, 4982931))"
@@ -162,10 +172,23 @@ class ReplayClaims:
         Raises:
             DatabaseUnreachableError, SchemaMissingError, StatementFailedError: as Postgres says. It can be tried again.
         """
+        return self._first(_OPEN, {"kinds": list(kinds), "id": replay_id}, are_open=True)
+
+    def claim_unreleased(self) -> ReplayClaim | None:
+        """Claim the oldest redrive that ended early and has letters left, which nobody executes any more.
+
+        Raises:
+            DatabaseUnreachableError, SchemaMissingError, StatementFailedError: as `claim`.
+        """
+        return self._first(_UNRELEASED, {}, are_open=False)
+
+    def _first(
+        self, statement: LiteralString, values: Mapping[str, object], *, are_open: bool
+    ) -> ReplayClaim | None:
         try:
             with statement_errors():
                 connection = self._opened()
-                claimed = _claim(connection, kinds, replay_id)
+                claimed = _claim(connection, statement, values, are_open=are_open)
         except BaseException:
             self.close()
             raise
@@ -189,15 +212,19 @@ class ReplayClaims:
 
 
 def _claim(
-    connection: psycopg.Connection[Any], kinds: Collection[ReplayKind], replay_id: str | None
+    connection: psycopg.Connection[Any],
+    statement: LiteralString,
+    values: Mapping[str, object],
+    *,
+    are_open: bool,
 ) -> str | None:
     cursor = psycopg.Cursor(connection, row_factory=tuple_row)
-    for row in cursor.execute(_OPEN, {"kinds": list(kinds), "id": replay_id}).fetchall():
+    for row in cursor.execute(statement, values).fetchall():
         replay = stored_replay(row)
         names = _locks(replay)
         held = [name for name in names if _truth(connection, _LOCK, name)]
         # Read again: who held the lock until now may have ended it.
-        if held == names and stored_replay(_read(connection, replay.id)).is_open:
+        if held == names and stored_replay(_read(connection, replay.id)).is_open is are_open:
             return replay.id
         for name in held:
             _truth(connection, _UNLOCK, name)

@@ -6,6 +6,7 @@ where it happened, by file and line, and not what it was about: an exception's t
 
 import traceback
 from pathlib import Path
+from typing import Final
 
 import structlog
 from aiohttp import web
@@ -13,6 +14,7 @@ from aiohttp import web
 from connectors.kafka.errors import KafkaEdgeError
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
+    DeadLetterNotFoundError,
     DeliveryNotFoundError,
     EndpointExistsError,
     EndpointNotFoundError,
@@ -20,6 +22,7 @@ from connectors.postgres.errors import (
     IdempotencyKeyReusedError,
     LockHeldError,
     PostgresError,
+    RedriveRefusedError,
     ReplayNotFoundError,
     SchemaMissingError,
     StatementTimeoutError,
@@ -31,6 +34,15 @@ from streams.errors import EventGone, ReplayRefused, StreamsError
 __all__ = ["problem_of"]
 
 _log = structlog.get_logger("streams.api")
+
+_NOT_FOUND: Final[dict[type[Exception], str]] = {
+    EndpointNotFoundError: "There is no endpoint of this id.",
+    DeliveryNotFoundError: "There is no delivery of this id in the log. It forgets them after "
+    "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
+    DeadLetterNotFoundError: "There is no dead letter of this id. They are forgotten after "
+    "OUTBOX_DEAD_LETTER_RETENTION_HOURS, and listed a moment after they died.",
+    ReplayNotFoundError: "There is no replay of this id.",
+}
 
 
 def problem_of(error: Exception, *, request_id: str) -> Problem:
@@ -54,19 +66,10 @@ def problem_of(error: Exception, *, request_id: str) -> Problem:
 
 
 def _not_found(error: LookupError, *, request_id: str) -> Problem:
-    match error:
-        case EndpointNotFoundError():
-            return Problem(kind="not-found", detail="There is no endpoint of this id.")
-        case DeliveryNotFoundError():
-            return Problem(
-                kind="not-found",
-                detail="There is no delivery of this id in the log. It forgets them after "
-                "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
-            )
-        case ReplayNotFoundError():
-            return Problem(kind="not-found", detail="There is no replay of this id.")
-        case _:
-            return _defect(error, request_id=request_id)
+    detail = _NOT_FOUND.get(type(error))
+    if detail is None:
+        return _defect(error, request_id=request_id)
+    return Problem(kind="not-found", detail=detail)
 
 
 def _told(error: StreamsError | PostgresError | WebhookError | KafkaEdgeError, *, request_id: str) -> Problem:
@@ -74,7 +77,13 @@ def _told(error: StreamsError | PostgresError | WebhookError | KafkaEdgeError, *
     match error:
         case EventGone():
             return Problem(kind="event-gone", detail=str(error))
-        case ReplayRefused() | EndpointExistsError() | EndpointUnreadableError() | SecretLockedError():
+        case (
+            ReplayRefused()
+            | RedriveRefusedError()
+            | EndpointExistsError()
+            | EndpointUnreadableError()
+            | SecretLockedError()
+        ):
             return Problem(kind="conflict", detail=str(error))
         case IdempotencyKeyReusedError():
             return Problem(kind="idempotency-key-reused", detail=str(error))

@@ -40,6 +40,7 @@ _TEXT: Final = {"type": "string"}
 _IDS: Final = {
     "endpoint_id": {"type": "string", "pattern": f"^{ENDPOINT_ID.pattern}$"},
     "delivery_id": {"type": "string", "format": "uuid"},
+    "dead_letter_id": {"type": "string", "format": "uuid"},
     "replay_id": {"type": "string", "format": "uuid"},
 }
 _IF_MATCH: Final = {

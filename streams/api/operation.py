@@ -15,9 +15,16 @@ import psycopg
 from pydantic import BaseModel
 
 from connectors.postgres.audit import Actor, AuditLog
+from connectors.postgres.dead_letters import DeadLetters
 from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import DeliveryNotFoundError, EndpointNotFoundError, ReplayNotFoundError
+from connectors.postgres.errors import (
+    DeadLetterNotFoundError,
+    DeliveryNotFoundError,
+    EndpointNotFoundError,
+    ReplayNotFoundError,
+)
+from connectors.postgres.redrives import RedriveStore
 from connectors.postgres.replays import ReplayStore
 from connectors.webhook.endpoint import ENDPOINT_ID
 from connectors.webhook.key_ring import KeyRing
@@ -67,6 +74,16 @@ class Call:
         return DeliveryLog(self.connection)
 
     @property
+    def dead_letters(self) -> DeadLetters:
+        """The dead letters, changed in this caller's name."""
+        return DeadLetters(self.connection, actor=self.actor)
+
+    @property
+    def redrives(self) -> RedriveStore:
+        """The redrives."""
+        return RedriveStore(self.connection)
+
+    @property
     def replays(self) -> ReplayStore:
         """The replays, asked for in this caller's name."""
         return ReplayStore(self.connection, actor=self.actor)
@@ -96,6 +113,18 @@ class Call:
         return delivery_id
 
     @property
+    def dead_letter_id(self) -> str:
+        """The dead letter that the path names.
+
+        Raises:
+            DeadLetterNotFoundError: what stands there can't be an id, so there is none.
+        """
+        letter_id = self.path["dead_letter_id"]
+        if not UUID_FORM.fullmatch(letter_id):
+            raise DeadLetterNotFoundError("(no id)")
+        return letter_id
+
+    @property
     def replay_id(self) -> str:
         """The replay that the path names.
 
@@ -122,7 +151,7 @@ class Operation:
 
     Attributes:
         name: for programs; `operationId`.
-        path: with `{endpoint_id}`, `{delivery_id}` or `{replay_id}` where an id stands.
+        path: with `{endpoint_id}`, `{delivery_id}`, `{replay_id}` or `{dead_letter_id}` where an id stands.
         scope: what its caller's token needs.
         body: the model of its body; None if it takes none.
         body_required: whether an empty body is refused.

@@ -18,6 +18,7 @@ from streams.api.access import Access
 from streams.api.audit_operations import AUDIT_OPERATIONS
 from streams.api.body import JSON
 from streams.api.database import Database
+from streams.api.dead_letter_operations import DEAD_LETTER_OPERATIONS
 from streams.api.delivery_operations import DELIVERY_OPERATIONS
 from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
@@ -25,6 +26,7 @@ from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_
 from streams.api.problem import Problem
 from streams.api.replay_operations import REPLAY_OPERATIONS
 from streams.api.secret_operations import SECRET_OPERATIONS
+from streams.api.texts import UUID_FORM
 from streams.replay.process import ReplayThreads
 from streams.settings import Settings
 
@@ -37,6 +39,7 @@ OPERATIONS: Final = (
     *SECRET_OPERATIONS,
     *AUDIT_OPERATIONS,
     *DELIVERY_OPERATIONS,
+    *DEAD_LETTER_OPERATIONS,
     *REPLAY_OPERATIONS,
 )
 LOG_READ_WITHIN: Final = timedelta(seconds=5)
@@ -49,6 +52,9 @@ _CONNECTIONS: Final = 8
 _WITHIN: Final = timedelta(seconds=5)
 _LOG_CONNECTIONS: Final = 4
 _LOG_READS: Final = 16
+
+#: An id and nothing else: beside the letters stand their actions, which are no letters.
+_DEAD_LETTER_ID: Final = f"{{dead_letter_id:{UUID_FORM.pattern}}}"
 
 _KEEP_ALIVE_S: Final = 75.0
 _LINGER_S: Final = 2.0
@@ -201,7 +207,8 @@ def _application(pipeline: Pipeline) -> web.Application:
 
     application = web.Application(middlewares=[answered])
     for operation in OPERATIONS:
-        application.router.add_route(operation.method, operation.path, pipeline.handler(operation))
+        path = operation.path.replace("{dead_letter_id}", _DEAD_LETTER_ID)
+        application.router.add_route(operation.method, path, pipeline.handler(operation))
     document = orjson.dumps(openapi_document(OPERATIONS))
 
     async def openapi(request: web.Request) -> web.Response:

@@ -20,30 +20,31 @@ from streams import topics
 from streams.errors import RecordMalformed
 from streams.records.delivery import Delivery
 from streams.records.target import TargetName, parse_target
-from streams.records.wire import encode_delivery, header_map
+from streams.records.wire import encode_delivery, encode_unrouted, header_map, is_unrouted
+from streams.replay.source import Sendable
 
 __all__ = ["Outlet", "SentKey", "redelivery_record", "sent_key"]
 
 _CLIENT: Final = "outbox-replayer"
 _READ: Final = 1_000
 
-SentKey = tuple[UUID, TargetName]
-"""What a replay sends once: an event to a target."""
+SentKey = tuple[UUID, TargetName | None]
+"""What a replay sends once: an event to a target, or to whoever wants it."""
 
 
-def sent_key(delivery: Delivery) -> SentKey:
+def sent_key(delivery: Sendable) -> SentKey:
     """By what a delivery is known again within its replay."""
-    return delivery.event.id, delivery.target
+    return delivery.event.id, delivery.target if isinstance(delivery, Delivery) else None
 
 
-def redelivery_record(delivery: Delivery) -> OutgoingRecord:
+def redelivery_record(delivery: Sendable) -> OutgoingRecord:
     """A delivery's record on `outbox.redelivery`."""
     return OutgoingRecord(
         topic=topics.REDELIVERY,
         partition=delivery.origin.partition,
         key=delivery.event.aggregate_id.encode(),
         value=delivery.event.payload,
-        headers=encode_delivery(delivery),
+        headers=encode_delivery(delivery) if isinstance(delivery, Delivery) else encode_unrouted(delivery),
     )
 
 
@@ -63,7 +64,7 @@ class Outlet:
             producer_config(bootstrap_servers, client_id=_CLIENT), on_fatal=self._failed
         )
 
-    def send(self, delivery: Delivery) -> None:
+    def send(self, delivery: Sendable) -> None:
         """Hand a delivery to the producer. `flush` says when Kafka has it."""
         self._producer.send(redelivery_record(delivery), lambda: None)
         self._producer.poll()
@@ -122,6 +123,7 @@ def _keys(records: Iterable[Mapping[str, bytes]], replay_id: str) -> Iterable[Se
         if headers.get("outbox-replay-id") != replay_id.encode():
             continue
         try:
-            yield UUID(headers["id"].decode()), parse_target(headers["outbox-target"].decode())
+            target = None if is_unrouted(headers) else parse_target(headers["outbox-target"].decode())
+            yield UUID(headers["id"].decode()), target
         except (KeyError, ValueError, RecordMalformed):
             continue  # of this replay's name, but none that it sent

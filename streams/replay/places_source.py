@@ -15,7 +15,7 @@ from streams.errors import EventGone, RecordMalformed
 from streams.records.delivery import Delivery, Origin
 from streams.records.wire import decode_delivery, decode_event, header_map
 from streams.replay.selection import Place, PlacesSelection
-from streams.replay.source import Batch, Start, Verdict
+from streams.replay.source import Batch, Sendable, Start, Verdict
 
 __all__ = ["PlacesSource", "delivery_at", "event_gone"]
 
@@ -96,7 +96,7 @@ class PlacesSource:
         self._next += len(places)
         return Batch(read=len(places), deliveries=deliveries, next_offsets={_ONLY: self._next})
 
-    def still_due(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def still_due(self, deliveries: Sequence[Sendable]) -> Sequence[Sendable]:
         """All: each was named by somebody."""
         return deliveries
 

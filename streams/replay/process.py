@@ -21,6 +21,7 @@ from connectors.postgres.errors import PostgresError
 from connectors.postgres.replay_claim import ReplayClaims
 from connectors.postgres.stored_replay import ReplayKind
 from streams.replay.outlet import Outlet
+from streams.replay.release import release_letters
 from streams.replay.replayer import Replayer
 from streams.replay.sources import Sources
 from streams.settings import Settings
@@ -120,6 +121,8 @@ class ReplayThreads:
                 if claim is not None:
                     # What has to be tried again is tried after a rest: whatever is away isn't back at once.
                     rested = replayer.execute(claim) == "again"
+                elif "redrive" in kinds:
+                    rested = not self._released(claims)
                 away = False
             except PostgresError as error:
                 if not away:
@@ -131,6 +134,14 @@ class ReplayThreads:
                 heard = self._rest(heard)
         with suppress(PostgresError):
             claims.close()
+
+    def _released(self, claims: ReplayClaims) -> bool:
+        """Whether a redrive that was stopped had letters to be opened again."""
+        servers = self._settings.kafka_bootstrap_servers
+        offsets = TopicOffsets(servers)
+        return release_letters(
+            claims, Sources(self._settings, offsets=offsets), lambda: Outlet(servers, offsets=offsets)
+        )
 
     def _rest(self, heard: int) -> int:
         """Wait for news, or until it is time to look again; give what was heard of by then."""

@@ -26,7 +26,7 @@ from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_event, header_map
 from streams.replay.completeness import Completeness
 from streams.replay.selection import RecoverySelection
-from streams.replay.source import Batch, NotYet, Start, Verdict
+from streams.replay.source import Batch, NotYet, Sendable, Start, Verdict
 from streams.topics import EVENTS
 
 __all__ = ["CLOCKS_DIFFER", "EventRange", "RecoveryPorts", "RecoverySource"]
@@ -185,13 +185,14 @@ class RecoverySource:
                     wanted.append(self._delivery(event, record))
         return Batch(read=count, deliveries=wanted, next_offsets=dict(self._range.next_offsets))
 
-    def still_due(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def still_due(self, deliveries: Sequence[Sendable]) -> Sequence[Sendable]:
         """Those that the log has not as succeeded or under way."""
-        keys = [_log_key(delivery) for delivery in deliveries]
+        made = [one for one in deliveries if isinstance(one, Delivery)]  # it makes nothing else
+        keys = [_log_key(delivery) for delivery in made]
         known = self._ports.statuses(keys)
         return [
             delivery
-            for delivery, (_, identifier) in zip(deliveries, keys, strict=True)
+            for delivery, (_, identifier) in zip(made, keys, strict=True)
             if known.get(identifier) not in _LEFT_OUT
         ]
 

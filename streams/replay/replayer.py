@@ -26,10 +26,9 @@ from connectors.postgres.errors import PostgresError
 from connectors.postgres.replay_claim import ReplayClaim
 from connectors.postgres.stored_replay import Offsets, Replay
 from streams.errors import ReplayRefused
-from streams.records.delivery import Delivery
 from streams.replay.outlet import Outlet, SentKey, sent_key
 from streams.replay.pace import Pace, batch_size
-from streams.replay.source import NotYet, Source
+from streams.replay.source import NotYet, Sendable, Source
 
 __all__ = ["Came", "Replayer"]
 
@@ -192,7 +191,7 @@ class _Execution:
             warning=plan.warning,
         )
 
-    def _first_time(self, delivery: Delivery) -> bool:
+    def _first_time(self, delivery: Sendable) -> bool:
         """Whether an event was not met yet: it may stand twice on its topic."""
         key = sent_key(delivery)
         if key in self._seen:
@@ -202,7 +201,7 @@ class _Execution:
             self._seen.popitem(last=False)
         return True
 
-    def _send(self, due: Sequence[Delivery], pace: Pace, position: _Position) -> None:
+    def _send(self, due: Sequence[Sendable], pace: Pace, position: _Position) -> None:
         """Send a batch at its pace, and wait until Kafka has it."""
         count = 0
         try:

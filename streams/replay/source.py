@@ -11,9 +11,13 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from connectors.postgres.stored_replay import Replay
-from streams.records.delivery import Delivery
+from streams.records.delivery import Delivery, Unrouted
 
-__all__ = ["Batch", "NotYet", "Source", "Start", "Verdict"]
+__all__ = ["Batch", "NotYet", "Sendable", "Source", "Start", "Verdict"]
+
+
+Sendable = Delivery | Unrouted
+"""What a replay sends: a delivery to a target, or an event to whoever wants it now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +45,7 @@ class Batch:
     """
 
     read: int
-    deliveries: Sequence[Delivery] = field(repr=False)
+    deliveries: Sequence[Sendable] = field(repr=False)
     next_offsets: Mapping[int, int]
 
 
@@ -72,7 +76,7 @@ class Source(Protocol):
         """The next batch, with at most so many deliveries; None when all was read."""
         ...
 
-    def still_due(self, deliveries: Sequence[Delivery]) -> Sequence[Delivery]:
+    def still_due(self, deliveries: Sequence[Sendable]) -> Sequence[Sendable]:
         """Those of a batch that are still to be made, asked right before they are sent."""
         ...
 

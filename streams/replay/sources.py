@@ -10,11 +10,13 @@ from typing import Final
 
 from connectors.kafka.read_record import RecordReader
 from connectors.kafka.topic_offsets import TopicOffsets
+from connectors.postgres.redrives import RedriveStore
 from connectors.postgres.replay_claim import ReplayClaim
 from connectors.postgres.stored_replay import Replay, ReplayKind
 from streams.errors import ReplayRefused
 from streams.records.target import parse_target
 from streams.replay.completeness import Completeness
+from streams.replay.letters_source import LettersSource
 from streams.replay.places_source import PlacesSource
 from streams.replay.recovery_ports import DatabaseAndKafka
 from streams.replay.recovery_source import RecoverySource
@@ -41,7 +43,7 @@ class Sources:
         self._offsets = offsets
         self._kinds: Mapping[ReplayKind, Callable[[Replay, ReplayClaim], Source]] = {
             "resend": self._places,
-            "redrive": self._places,
+            "redrive": self._letters,
             "recovery": self._recovery,
         }
 
@@ -59,6 +61,10 @@ class Sources:
     def _places(self, replay: Replay, _claim: ReplayClaim) -> Source:
         reader = RecordReader(self._settings.kafka_bootstrap_servers, client_id=CLIENT)
         return PlacesSource(PlacesSelection.from_json(replay.selection), reader=reader)
+
+    def _letters(self, replay: Replay, claim: ReplayClaim) -> Source:
+        reader = RecordReader(self._settings.kafka_bootstrap_servers, client_id=CLIENT)
+        return LettersSource(replay.id, store=RedriveStore(claim.connection), reader=reader)
 
     def _recovery(self, replay: Replay, claim: ReplayClaim) -> Source:
         target = parse_target(replay.target or "")
