@@ -24,6 +24,7 @@ _COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     ">": compare.gt,
     ">=": compare.ge,
 }
+_NAME_CHARS: Final = 64
 _OPERATORS: Final = "prefix, suffix, anything-but, numeric or exists"
 
 
@@ -174,12 +175,13 @@ def elements(value: object) -> Iterator[object]:
 
 
 def pointed(at: str, part: object) -> str:
-    """A JSON pointer (RFC 6901), one step further.
+    """A JSON pointer (RFC 6901), one step further. It may be shown anywhere, so a long name is cut.
 
     >>> pointed("/order", "a/b")
     '/order/a~1b'
     """
-    return f"{at}/{str(part).replace('~', '~0').replace('/', '~1')}"
+    name = str(part).replace("~", "~0").replace("/", "~1").encode(errors="replace").decode()
+    return f"{at}/{name if len(name) <= _NAME_CHARS else name[:_NAME_CHARS] + '…'}"
 
 
 def _text(operand: object, at: str) -> str:

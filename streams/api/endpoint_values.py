@@ -6,7 +6,7 @@ Place in the data's way: between the models of requests and the store.
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from connectors.postgres.endpoints import new_endpoint_id
 from connectors.postgres.stored_endpoint import StoredEndpoint
@@ -16,18 +16,22 @@ from connectors.webhook.secret import Secret
 from connectors.webhook.static_headers import MAX_HEADERS, StaticHeaders
 from outbox import EventFilter
 from streams.api.budgets import check_budgets
+from streams.api.filters import compiled_filter, merged_filter
 from streams.api.models import MAX_METADATA, EndpointChange, EndpointNew
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.settings import Settings
 
 __all__ = ["columns", "new_endpoint", "patched"]
 
+#: Of the fields whose column has another name.
+_COLUMNS: Final = {"timeout_s": "timeout", "schedule_s": "schedule", "max_age_s": "max_age"}
+
 
 def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endpoint:
     """The endpoint that a request asks for. A secret is made where none is given.
 
     Raises:
-        ProblemError: the workers could not obey a field.
+        ProblemError: the workers could not obey a field, or the payload filter breaks its grammar.
         EndpointInvalidError: a field breaks a rule.
     """
     endpoint = Endpoint(
@@ -42,6 +46,9 @@ def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endp
         timeout=_length(new.timeout_s),
         schedule=_schedule(new.schedule_s),
         max_age=_length(new.max_age_s),
+        concurrency=new.concurrency,
+        rate_limit_per_s=new.rate_limit_per_s,
+        payload_filter=compiled_filter(new.payload_filter),
     )
     check_budgets(endpoint, settings)
     return endpoint
@@ -51,7 +58,7 @@ def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
     """The endpoint after a merge patch.
 
     Raises:
-        ProblemError: there would be too many headers or metadata.
+        ProblemError: there would be too many headers or metadata, or the payload filter would break its grammar.
         EndpointInvalidError: a field breaks a rule.
     """
     given = patch.model_fields_set
@@ -72,6 +79,12 @@ def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
         changes["schedule"] = _schedule(patch.schedule_s)
     if "max_age_s" in given:
         changes["max_age"] = _length(patch.max_age_s)
+    if "concurrency" in given:
+        changes["concurrency"] = patch.concurrency
+    if "rate_limit_per_s" in given:
+        changes["rate_limit_per_s"] = patch.rate_limit_per_s
+    if "payload_filter" in given:
+        changes["payload_filter"] = merged_filter(before.endpoint.payload_filter, patch.payload_filter)
     metadata = _merged(before.metadata, patch.metadata) if "metadata" in given else dict(before.metadata)
     _check_count("metadata", len(metadata), MAX_METADATA)
     return replace(before, endpoint=replace(before.endpoint, **changes), metadata=metadata)
@@ -86,10 +99,14 @@ def columns(patch: EndpointChange) -> dict[str, Any]:
         "timeout": _length(patch.timeout_s),
         "schedule": _schedule(patch.schedule_s),
         "max_age": _length(patch.max_age_s),
+        "concurrency": patch.concurrency,
+        "rate_limit_per_s": patch.rate_limit_per_s,
     }
     if patch.headers is None:
         set_anyhow["headers"] = {}
-    given = {name.removesuffix("_s") for name in patch.model_fields_set}
+    if patch.payload_filter is None:
+        set_anyhow["payload_filter"] = None
+    given = {_COLUMNS.get(name, name) for name in patch.model_fields_set}
     return {name: value for name, value in set_anyhow.items() if name in given}
 
 
