@@ -3,7 +3,7 @@
 Place in the data's way: between the models of requests and the store.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -22,9 +22,6 @@ from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.settings import Settings
 
 __all__ = ["columns", "new_endpoint", "patched"]
-
-#: Of the fields whose column has another name.
-_COLUMNS: Final = {"timeout_s": "timeout", "schedule_s": "schedule", "max_age_s": "max_age"}
 
 
 def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endpoint:
@@ -62,29 +59,9 @@ def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
         EndpointInvalidError: a field breaks a rule.
     """
     given = patch.model_fields_set
-    changes: dict[str, Any] = {}
-    if "url" in given:
-        changes["url"] = patch.url
-    if "event_types" in given:
-        changes["event_types"] = _filters(patch.event_types)
-    if "enabled" in given:
-        changes["enabled"] = patch.enabled
-    if "description" in given:
-        changes["description"] = patch.description or ""
-    if "headers" in given:
-        changes["headers"] = _merged_headers(before.endpoint.headers, patch.headers)
-    if "timeout_s" in given:
-        changes["timeout"] = _length(patch.timeout_s)
-    if "schedule_s" in given:
-        changes["schedule"] = _schedule(patch.schedule_s)
-    if "max_age_s" in given:
-        changes["max_age"] = _length(patch.max_age_s)
-    if "concurrency" in given:
-        changes["concurrency"] = patch.concurrency
-    if "rate_limit_per_s" in given:
-        changes["rate_limit_per_s"] = patch.rate_limit_per_s
-    if "payload_filter" in given:
-        changes["payload_filter"] = merged_filter(before.endpoint.payload_filter, patch.payload_filter)
+    changes = {
+        name: after(before.endpoint, patch) for field, (name, after) in _AFTER.items() if field in given
+    }
     metadata = _merged(before.metadata, patch.metadata) if "metadata" in given else dict(before.metadata)
     _check_count("metadata", len(metadata), MAX_METADATA)
     return replace(before, endpoint=replace(before.endpoint, **changes), metadata=metadata)
@@ -106,7 +83,7 @@ def columns(patch: EndpointChange) -> dict[str, Any]:
         set_anyhow["headers"] = {}
     if patch.payload_filter is None:
         set_anyhow["payload_filter"] = None
-    given = {_COLUMNS.get(name, name) for name in patch.model_fields_set}
+    given = {_AFTER[field][0] for field in patch.model_fields_set if field in _AFTER}
     return {name: value for name, value in set_anyhow.items() if name in given}
 
 
@@ -153,3 +130,22 @@ def _length(length_s: float | None) -> timedelta | None:
 
 def _schedule(waits_s: list[float] | None) -> tuple[timedelta, ...] | None:
     return None if waits_s is None else tuple(timedelta(seconds=wait_s) for wait_s in waits_s)
+
+
+#: For each field of a change: what it is called in an endpoint, and its value there after the patch.
+_AFTER: Final[Mapping[str, tuple[str, Callable[[Endpoint, EndpointChange], Any]]]] = {
+    "url": ("url", lambda _, patch: patch.url),
+    "event_types": ("event_types", lambda _, patch: _filters(patch.event_types)),
+    "enabled": ("enabled", lambda _, patch: patch.enabled),
+    "description": ("description", lambda _, patch: patch.description or ""),
+    "headers": ("headers", lambda before, patch: _merged_headers(before.headers, patch.headers)),
+    "timeout_s": ("timeout", lambda _, patch: _length(patch.timeout_s)),
+    "schedule_s": ("schedule", lambda _, patch: _schedule(patch.schedule_s)),
+    "max_age_s": ("max_age", lambda _, patch: _length(patch.max_age_s)),
+    "concurrency": ("concurrency", lambda _, patch: patch.concurrency),
+    "rate_limit_per_s": ("rate_limit_per_s", lambda _, patch: patch.rate_limit_per_s),
+    "payload_filter": (
+        "payload_filter",
+        lambda before, patch: merged_filter(before.payload_filter, patch.payload_filter),
+    ),
+}

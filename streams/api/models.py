@@ -52,15 +52,17 @@ _HEADERS = "Sent with each request, a token of the receiver's for example. Value
 _METADATA = "Yours: stored and given back, and otherwise without meaning."
 _TIMEOUT = "For one attempt, in seconds; null: OUTBOX_ENDPOINT_TIMEOUT_S, which is also the most."
 _SCHEDULE = "The waits between attempts, in seconds, one fewer than attempts; null: OUTBOX_ENDPOINT_SCHEDULE."
-_CONCURRENCY = "Attempts under way at once, over all workers, and one from each of them at least; null: \
-OUTBOX_ENDPOINT_CONCURRENCY, from each worker."
+_CONCURRENCY = (
+    "Attempts under way at once, over all workers, and one from each of them at least; null: "
+    "OUTBOX_ENDPOINT_CONCURRENCY, from each worker."
+)
 _RATE = (
-    "Attempts a second, over all workers; 0.0167 is one a minute. What comes faster waits, and costs no attempt; null: no \
-limit."
+    "Attempts a second, over all workers; 0.0167 is one a minute. What comes faster waits, and costs no attempt; null: "
+    "no limit."
 )
 _FILTER = (
-    "Which payloads it wants; null: all. An object that mirrors the payload's, with a list of alternatives at each leaf: \
-texts, numbers, true, false, null, or an object with prefix, suffix, anything-but, numeric or exists."
+    "Which payloads it wants; null: all. An object that mirrors the payload's, with a list of alternatives at each "
+    "leaf: texts, numbers, true, false, null, or an object with prefix, suffix, anything-but, numeric or exists."
 )
 _MAX_AGE = "How old a delivery may become, in seconds; null: OUTBOX_ENDPOINT_MAX_AGE_HOURS."
 

@@ -261,9 +261,8 @@ def _one_matches(alternative: Any, one: Any) -> bool:
 
 
 def _compares(sign: str, one: Any, bound: Any) -> bool:
-    return {"=": one == bound, "<": one < bound, "<=": one <= bound, ">": one > bound, ">=": one >= bound}[
-        sign
-    ]
+    holds = {"=": one == bound, "<": one < bound, "<=": one <= bound, ">": one > bound, ">=": one >= bound}
+    return bool(holds[sign])
 
 
 def _same(one: Any, other: Any) -> bool:
