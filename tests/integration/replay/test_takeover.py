@@ -13,7 +13,7 @@ from tests.support.topics import TopicTail
 
 
 def test_a_killed_replayer_is_taken_over_and_each_event_is_sent_once(pipeline: Pipeline) -> None:
-    """kill -9 in the middle of a batch, twice: 300 events, each on outbox.redelivery once, none left out."""
+    """Kill -9 in the middle of a batch, twice: 300 events, each on outbox.redelivery once, none left out."""
     pipeline.worker()
     pipeline.recorder()
     old = pipeline.mailbox()
