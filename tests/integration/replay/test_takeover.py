@@ -26,7 +26,7 @@ def test_a_killed_replayer_is_taken_over_and_each_event_is_sent_once(pipeline: P
     apis = [ApiProcess(pipeline) for _ in range(3)]
     replay = apis[0].recover(new.id, since=since, rate_per_s=40)
     for number in (60, 160):
-        tail.wait_until(lambda records, number=number: len(records) >= number, what=f"{number} events")
+        wait_for_records(tail, number)
         executing = next(one for one in apis if one.child.is_running and holds(one, replay["id"]))
         executing.child.kill()
     (left,) = (one for one in apis if one.child.is_running)
@@ -42,6 +42,10 @@ def test_a_killed_replayer_is_taken_over_and_each_event_is_sent_once(pipeline: P
         assert one.headers["outbox-attempt"] == "1"
         topic, partition, _ = one.headers["outbox-origin"].split("/")
         assert (topic, int(partition)) == (topics.EVENTS, one.partition)
+
+
+def wait_for_records(tail: TopicTail, number: int) -> None:
+    tail.wait_until(lambda records: len(records) >= number, what=f"{number} events")
 
 
 def holds(api: ApiProcess, replay_id: str) -> bool:
