@@ -1,4 +1,4 @@
-"""`outbox deliveries`: the delivery log, read: what was sent to whom, and why not.
+"""`outbox deliveries`: the delivery log: what was sent to whom, why not, and once more.
 
 As fresh as the recorder that writes it. Shows no payload: the log has none.
 """
@@ -18,6 +18,7 @@ from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.log_rows import DeliveryStatus
 from connectors.postgres.logged_delivery import DeliveryPage, DeliveryQuery, LoggedAttempt, LoggedDelivery
 from streams.cli.errors import said_plainly
+from streams.cli.resend import resend
 from streams.cli.shown import (
     TIME_HELP,
     a_table,
@@ -35,6 +36,7 @@ from streams.settings import load_settings
 __all__ = ["app"]
 
 app = typer.Typer(name="deliveries", help="The delivery log.", no_args_is_help=True, add_completion=False)
+app.command()(resend)
 
 _STATUSES: Final[tuple[DeliveryStatus, ...]] = get_args(DeliveryStatus)
 

@@ -25,6 +25,7 @@ _COMMANDS: Final = (
     "append",
     "endpoints",
     "deliveries",
+    "replay",
     "dead-letters",
     "token",
 )
