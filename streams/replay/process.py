@@ -26,7 +26,7 @@ from streams.replay.replayer import Replayer
 from streams.replay.sources import Sources
 from streams.settings import Settings
 
-__all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "replay_here"]
+__all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "release_here", "replay_here"]
 
 _log = structlog.get_logger("streams.replay")
 
@@ -67,6 +67,23 @@ def replay_here(settings: Settings, replay_id: str, *, stopping: threading.Event
     try:
         claim = claims.claim((*SHORT, *LONG), replay_id=replay_id)
         return claim is not None and new_replayer(settings, stopping=stopping).execute(claim) == "ended"
+    finally:
+        claims.close()
+
+
+def release_here(settings: Settings) -> None:
+    """Open the letters again that redrives were given and did not send because they ended early.
+
+    Raises:
+        PostgresError: as Postgres says.
+    """
+    servers = settings.kafka_bootstrap_servers
+    offsets = TopicOffsets(servers)
+    sources = Sources(settings, offsets=offsets)
+    claims = ReplayClaims(settings.database_url.get_secret_value())
+    try:
+        while release_letters(claims, sources, lambda: Outlet(servers, offsets=offsets)):
+            pass
     finally:
         claims.close()
 

@@ -53,7 +53,7 @@ def test_a_dead_letter_is_found_understood_redriven_and_delivered_once(
     for text in (letter["origin"], "first_error", "PermanentError: answered 403", str(event_id)):
         assert text in shown
     asked.answer_with(respond(204))
-    assert "1 dead letter redriven" in command(running, "redrive", letter["id"])
+    assert "done: 1 sent, 0 skipped" in command(running, "redrive", letter["id"])
     running.attempts.wait_for(event_id, "rejected", "succeeded")
     assert [row["status"] for row in listed(running, "--event", str(event_id))] == ["redriven"]
     again = running.start(

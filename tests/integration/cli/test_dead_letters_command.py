@@ -166,7 +166,6 @@ def test_poison_is_not_redriven_by_an_oversight(run: Any, outbox_database_url: s
         (("redrive", "3/17"), 2),
         (("redrive", "--all", "--rate", "0"), 2),
         (("redrive", str(UUID(int=7))), 1),
-        (("redrive", "--resume", str(UUID(int=7))), 1),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_word(run: Any, arguments: tuple[str, ...], code: int) -> None:

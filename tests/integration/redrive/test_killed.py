@@ -72,7 +72,7 @@ def test_a_stop_of_a_killed_redrive_opens_what_was_not_sent(pipeline: Pipeline) 
 
 
 def test_the_command_redrives_and_can_be_left_and_taken_up(pipeline: Pipeline) -> None:
-    """Ctrl-C in the middle lets go; --resume sends the rest, and nothing again. Twice is an error in words."""
+    """Ctrl-C in the middle lets go; resumed, the rest is sent, and nothing again. Twice is an error in words."""
     pipeline.worker()
     pipeline.recorder()
     mailbox = pipeline.mailbox()
@@ -90,11 +90,11 @@ def test_the_command_redrives_and_can_be_left_and_taken_up(pipeline: Pipeline) -
     left.signal(signal.SIGINT)
     assert left.wait_for_end() == 130
     (replay,) = replay_ids()
-    assert f"--resume {replay}" in left.text
+    assert f"outbox replay resume {replay}" in left.text
     assert len(sent_by(tail, replay)) < 60
-    resumed = command(pipeline, "redrive", "--resume", replay)
+    resumed = pipeline.start("replay", "resume", replay, database_url=pipeline.installation.database_url)
     assert resumed.wait_for_end() == 0, resumed.text
-    assert f"60 dead letters redriven (replay {replay}, done)" in resumed.text
+    assert f"done: 60 sent, 0 skipped (replay {replay})" in resumed.text
     assert Counter(sent_by(tail, replay)) == Counter(map(str, buried.events))
     mailbox.wait_for_events(buried.events)
     assert mailbox.repeated() == {}
