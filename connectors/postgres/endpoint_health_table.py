@@ -49,6 +49,7 @@ _ADD_MISSING: Final = """
 insert into outbox.endpoint_health (endpoint_id, counted_from)
 select id, created_at from outbox.endpoints e
 where not exists (select from outbox.endpoint_health h where h.endpoint_id = e.id)
+order by id
 on conflict do nothing
 """
 #: What a recorder holds is left for the next time.

@@ -28,6 +28,7 @@ from outbox import EventFilter
 from streams.cli.endpoint_health import health_fields, health_text
 from streams.cli.endpoint_store import opened_store, reseal_all
 from streams.cli.errors import said_plainly
+from streams.cli.recover import recover
 from streams.cli.source import read_source
 from streams.settings import load_settings
 
@@ -42,6 +43,8 @@ _SEEN = "a text as argument is seen by all users of the machine, so rather @FILE
 _DISABLED_HELP = (
     "events appended while it is disabled are never sent to it; deliveries that already wait are put off."
 )
+
+app.command()(recover)
 
 EndpointId = Annotated[str, typer.Argument(metavar="ID", help="The endpoint, ep_….")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]

@@ -17,7 +17,7 @@ from typing import Any, Final, assert_never
 import psycopg
 import structlog
 
-from connectors.postgres.audit import Actor
+from connectors.postgres.audit import Actor, AuditLog
 from connectors.postgres.connection import SILENCE_PARAMETERS, connect, statement_errors
 from connectors.postgres.endpoint_health import EndpointHealth, JudgedEndpoint
 from connectors.postgres.endpoint_health_table import EndpointHealthTable
@@ -32,6 +32,7 @@ __all__ = ["Judge"]
 _log = structlog.get_logger("streams.recorder")
 
 _LOOK_EVERY_S: Final = 60.0
+_TIDY_EVERY_S: Final = 3_600.0
 _RECORDER: Final = Actor(name="recorder")
 _PARAMETERS: Final = {"application_name": "outbox-recorder", **SILENCE_PARAMETERS}
 # An endpoint that somebody is changing is judged a little later: the batches don't wait for that.
@@ -45,7 +46,7 @@ class Judge:
         url: the database.
         period: for how long an endpoint may do nothing but fail; None: for ever.
         now: the time of day.
-        monotonic_s: for the minutes between two looks at all.
+        monotonic_s: for the minutes between two looks at all, and the hours between two tidyings.
     """
 
     def __init__(
@@ -60,7 +61,7 @@ class Judge:
         self._period = period
         self._now = now
         self._monotonic_s = monotonic_s
-        self._look_at_s = monotonic_s()
+        self._look_at_s = self._tidy_at_s = monotonic_s()
         self._unreadable: set[str] = set()
         self._connection: psycopg.Connection[Any] | None = None
 
@@ -70,16 +71,18 @@ class Judge:
         if called_for:
             self._attend(lambda _table: called_for)
 
-    def look(self) -> None:
-        """At the start, and once a minute: judge all, whoever has recorded them. Most of the time there is nothing."""
-        if self._monotonic_s() < self._look_at_s:
-            return
-        self._look_at_s = self._monotonic_s() + _LOOK_EVERY_S
-        self._attend(lambda table: table.to_judge())
+    def tend(self) -> None:
+        """At the start, and once a minute: judge all, whoever has recorded them. Mostly there is nothing to do.
 
-    def tidy(self) -> None:
-        """Have one row of health for each endpoint, whoever has added or removed it."""
-        self._attend(_tidied)
+        Once an hour: have one row of health for each endpoint, and delete audit entries that are too old.
+        """
+        now_s = self._monotonic_s()
+        if now_s >= self._tidy_at_s:
+            self._tidy_at_s = now_s + _TIDY_EVERY_S
+            self._attend(self._tidied)
+        if now_s >= self._look_at_s:
+            self._look_at_s = now_s + _LOOK_EVERY_S
+            self._attend(lambda table: table.to_judge())
 
     def close(self) -> None:
         """Close the connection. It would be opened again."""
@@ -100,6 +103,12 @@ class Judge:
         except Exception:  # noqa: BLE001 - a defect here must not stop the recording
             self.close()
             _log.exception("endpoints_not_judged")
+
+    def _tidied(self, table: EndpointHealthTable) -> Iterable[JudgedEndpoint]:
+        table.tidy()
+        if pruned := AuditLog(self._open()).prune():
+            _log.info("audit_pruned", count=pruned)
+        return ()
 
     def _decide(self, endpoint: JudgedEndpoint) -> Decision:
         return decide(endpoint, now=self._now(), period=self._period)
@@ -166,11 +175,6 @@ class Judge:
 
 def _disabled(before: StoredEndpoint) -> StoredEndpoint:
     return replace(before, endpoint=replace(before.endpoint, enabled=False))
-
-
-def _tidied(table: EndpointHealthTable) -> Iterable[JudgedEndpoint]:
-    table.tidy()
-    return ()
 
 
 def _payload(health: EndpointHealth) -> dict[str, Any]:

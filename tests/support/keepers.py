@@ -1,4 +1,4 @@
-"""A keeper as the recorder makes it, with the clocks that a test wants."""
+"""A keeper of the delivery log as the recorder makes it, with the clocks that a test wants."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from datetime import UTC, datetime, timedelta
 from time import monotonic
 
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
+from streams.recorder.attempt_log import AttemptLog
+from streams.recorder.entry import Entry
 from streams.recorder.judge import Judge
 from streams.recorder.keeper import Keeper
 from streams.recorder.retention import Retention
+from streams.topics import ATTEMPTS
 
 __all__ = ["a_keeper"]
 
@@ -21,11 +24,15 @@ def a_keeper(
     period: timedelta | None = timedelta(hours=120),
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     monotonic_s: Callable[[], float] = monotonic,
-) -> Keeper:
+    judge: Judge | None = None,
+) -> Keeper[Entry]:
     return Keeper(
-        DeliveryLogWriter(url),
+        AttemptLog(
+            DeliveryLogWriter(url),
+            judge=judge or Judge(url, period=period, now=now, monotonic_s=monotonic_s),
+            now=now,
+        ),
+        topic=ATTEMPTS,
         retention=retention,
-        judge=Judge(url, period=period, now=now, monotonic_s=monotonic_s),
-        now=now,
         monotonic_s=monotonic_s,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -16,7 +15,6 @@ from psycopg import sql
 
 from connectors.postgres.audit import KEPT_FOR, AuditLog
 from connectors.postgres.connection import connect
-from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.endpoint_health import EndpointHealth, EndpointTurn
 from connectors.postgres.endpoint_health_table import EndpointHealthTable
 from connectors.postgres.endpoint_health_writer import keep_health
@@ -223,7 +221,9 @@ def test_who_is_enabled_begins_anew(
     store.update("ep_1", lambda before: replace(before, enabled=False))
     store.update("ep_1", lambda before: replace(before, **change))
     health = keep(connection, a_turn("ep_1", 2))["ep_1"]
+    keep(connection, a_turn("ep_1", 3, None))
     if anew:
+        assert held(connection).signs.last_success_at is None
         assert (health.state, health.warnings, health.disabled_reason, health.failing_since) == (
             "idle",
             0,
@@ -264,7 +264,7 @@ def test_who_changes_an_endpoint_waits_for_no_batch_that_reads_of_it(url: str, s
     assert seen.health.state == "failing"
 
 
-def test_the_audit_is_pruned(store: EndpointStore, connection: psycopg.Connection[Any], url: str) -> None:
+def test_the_audit_is_pruned(store: EndpointStore, connection: psycopg.Connection[Any]) -> None:
     """What is older than a year and a month goes, the rest stays."""
     store.add(an_endpoint("ep_1"))
     for days in (1, -1):
@@ -273,9 +273,8 @@ def test_the_audit_is_pruned(store: EndpointStore, connection: psycopg.Connectio
         "update outbox.audit set at = now() - %s - interval '1 hour' where action = 'endpoint.added'",
         (KEPT_FOR,),
     )
-    with closing(DeliveryLogWriter(url)) as writer:
-        assert writer.prune_audit() == 1
-        assert writer.prune_audit() == 0
+    assert AuditLog(connection).prune() == 1
+    assert AuditLog(connection).prune() == 0
     assert [entry.action for entry in AuditLog(connection).page(limit=9)] == ["endpoint.changed"] * 2
 
 

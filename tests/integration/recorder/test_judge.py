@@ -23,6 +23,7 @@ from connectors.webhook.key_ring import EncryptionKey, KeyRing
 from connectors.webhook.secret import Secret
 from outbox import EventFilter
 from streams.recorder.batch import Place, Read
+from streams.recorder.entry import Entry
 from streams.recorder.judge import Judge
 from streams.recorder.keeper import Keeper
 from streams.recorder.retention import Retention
@@ -63,12 +64,12 @@ def url(outbox_database_url: str) -> Iterator[str]:
 
 
 @pytest.fixture
-def keeper(url: str, clock: Clock) -> Iterator[Keeper]:
+def keeper(url: str, clock: Clock) -> Iterator[Keeper[Entry]]:
     with closing(new_keeper(url, clock)) as keeper:
         yield keeper
 
 
-def new_keeper(url: str, clock: Clock, **changes: Any) -> Keeper:
+def new_keeper(url: str, clock: Clock, **changes: Any) -> Keeper[Entry]:
     return a_keeper(
         url,
         retention=Retention(3_000),
@@ -95,7 +96,7 @@ def add(url: str, clock: Clock, endpoint_id: str = "ep_1", *, keys: KeyRing | No
     return endpoint
 
 
-def record(keeper: Keeper, clock: Clock, ending: str = "retried", endpoint_id: str = "ep_1") -> None:
+def record(keeper: Keeper[Entry], clock: Clock, ending: str = "retried", endpoint_id: str = "ep_1") -> None:
     """One attempt that begins now, of an event of now, recorded at once."""
     at_ms = int(clock.now.timestamp() * 1000)
     entry = an_entry(
@@ -109,7 +110,7 @@ def record(keeper: Keeper, clock: Clock, ending: str = "retried", endpoint_id: s
     keeper.keep([Read(Place(0, 1), entry)])
 
 
-def fails(keeper: Keeper, clock: Clock, hours: int, endpoint_id: str = "ep_1") -> None:
+def fails(keeper: Keeper[Entry], clock: Clock, hours: int, endpoint_id: str = "ep_1") -> None:
     for _ in range(hours):
         clock.now += HOUR
         record(keeper, clock, endpoint_id=endpoint_id)
@@ -139,7 +140,7 @@ def audited(url: str) -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def test_five_days_of_nothing_but_failures_end_with_the_endpoint_disabled(
-    keeper: Keeper, url: str, clock: Clock
+    keeper: Keeper[Entry], url: str, clock: Clock
 ) -> None:
     """Three warnings, then disabled: each an event, once; the change is audited, and after it nothing more is said."""
     begin = clock.now + HOUR
@@ -171,7 +172,7 @@ def test_five_days_of_nothing_but_failures_end_with_the_endpoint_disabled(
     ]
 
 
-def test_gone_is_disabled_at_once(keeper: Keeper, url: str, clock: Clock) -> None:
+def test_gone_is_disabled_at_once(keeper: Keeper[Entry], url: str, clock: Clock) -> None:
     """By one 410; and the setting for failures has no say in it."""
     add(url, clock)
     with closing(new_keeper(url, clock, period=None)) as other:
@@ -185,7 +186,7 @@ def test_gone_is_disabled_at_once(keeper: Keeper, url: str, clock: Clock) -> Non
 
 
 def test_gone_says_nothing_of_an_endpoint_that_was_changed_since(
-    keeper: Keeper, url: str, clock: Clock
+    keeper: Keeper[Entry], url: str, clock: Clock
 ) -> None:
     """Its attempt began before: the answer is that of the endpoint as it was."""
     add(url, clock)
@@ -204,10 +205,9 @@ def test_what_one_recorder_left_another_does(url: str, clock: Clock) -> None:
         def consider(self, _seen: Any) -> None:
             raise KeyboardInterrupt
 
-    with closing(new_keeper(url, clock)) as first:
-        first._judge = Dies(url, period=PERIOD, now=clock, monotonic_s=clock.monotonic_s)
-        with pytest.raises(KeyboardInterrupt):
-            record(first, clock, "rejected")
+    judge = Dies(url, period=PERIOD, now=clock, monotonic_s=clock.monotonic_s)
+    with closing(new_keeper(url, clock, judge=judge)) as first, pytest.raises(KeyboardInterrupt):
+        record(first, clock, "rejected")
     assert stored(url).enabled
     clock.now += 20 * HOUR
     with closing(new_keeper(url, clock)) as second:
@@ -219,7 +219,7 @@ def test_what_one_recorder_left_another_does(url: str, clock: Clock) -> None:
 
 @pytest.mark.parametrize("table", ["outbox.outbox", "outbox.endpoint_health", "outbox.audit"])
 def test_a_failure_to_judge_stops_no_recording_and_is_made_good(
-    keeper: Keeper, url: str, clock: Clock, table: str
+    keeper: Keeper[Entry], url: str, clock: Clock, table: str
 ) -> None:
     """Whichever step fails, none of it is done, the batch is written, and within a minute it is tried again."""
     add(url, clock)
@@ -250,7 +250,9 @@ def test_a_failure_to_judge_stops_no_recording_and_is_made_good(
     assert [one["type"] for one in events(url)] == ["endpoint.disabled"]
 
 
-def test_an_endpoint_that_somebody_holds_is_judged_later(keeper: Keeper, url: str, clock: Clock) -> None:
+def test_an_endpoint_that_somebody_holds_is_judged_later(
+    keeper: Keeper[Entry], url: str, clock: Clock
+) -> None:
     """Its batch is written meanwhile, and so is what else is to be judged."""
     add(url, clock)
     add(url, clock, "ep_2")
@@ -276,14 +278,13 @@ def test_several_judges_say_it_once(url: str, clock: Clock) -> None:
         for number in range(10):
             record(keeper, clock, endpoint_id=f"ep_{number}")
         clock.now += 30 * HOUR
-        keeper._judge = Judge(
-            "postgresql://127.0.0.1:9/none", period=None, now=clock, monotonic_s=clock.monotonic_s
-        )
+    nobody = Judge("postgresql://127.0.0.1:9/none", period=None, now=clock, monotonic_s=clock.monotonic_s)
+    with closing(new_keeper(url, clock, judge=nobody)) as keeper:
         for number in range(10):
             record(keeper, clock, "rejected" if number % 2 else "retried", f"ep_{number}")
     judges = [Judge(url, period=PERIOD, now=clock, monotonic_s=clock.monotonic_s) for _ in range(4)]
     with ThreadPoolExecutor(4) as pool, capture_logs() as lines:
-        for future in [pool.submit(judge.look) for judge in judges]:
+        for future in [pool.submit(judge.tend) for judge in judges]:
             future.result(30)
     for judge in judges:
         judge.close()
@@ -296,7 +297,7 @@ def test_several_judges_say_it_once(url: str, clock: Clock) -> None:
     }
 
 
-def test_enabling_begins_it_anew(keeper: Keeper, url: str, clock: Clock) -> None:
+def test_enabling_begins_it_anew(keeper: Keeper[Entry], url: str, clock: Clock) -> None:
     """It is not disabled again at once, neither by what is known nor by late records; another 410 disables it again."""
     add(url, clock)
     record(keeper, clock, "rejected")
@@ -313,7 +314,7 @@ def test_enabling_begins_it_anew(keeper: Keeper, url: str, clock: Clock) -> None
     assert [one["reason"] for one in events(url)] == ["gone", "gone"]
 
 
-def test_late_records_of_a_removed_endpoint_do_nothing(keeper: Keeper, url: str, clock: Clock) -> None:
+def test_late_records_of_a_removed_endpoint_do_nothing(keeper: Keeper[Entry], url: str, clock: Clock) -> None:
     """Nothing is said of it, and nothing breaks."""
     add(url, clock)
     with connect(url) as connection:
@@ -325,7 +326,7 @@ def test_late_records_of_a_removed_endpoint_do_nothing(keeper: Keeper, url: str,
     assert not [line for line in lines if line["event"].startswith("endpoint")]
 
 
-def test_the_recorder_needs_no_keys(keeper: Keeper, url: str, clock: Clock) -> None:
+def test_the_recorder_needs_no_keys(keeper: Keeper[Entry], url: str, clock: Clock) -> None:
     """What is sealed stays sealed as it was, in the table and for the workers."""
     keys = KeyRing([EncryptionKey("k1", b"1" * 32)])
     secret = add(url, clock, keys=keys).secrets[0]
@@ -343,7 +344,7 @@ def test_the_recorder_needs_no_keys(keeper: Keeper, url: str, clock: Clock) -> N
 
 
 def test_an_endpoint_that_is_stored_in_a_refused_form_is_told_once(
-    keeper: Keeper, url: str, clock: Clock
+    keeper: Keeper[Entry], url: str, clock: Clock
 ) -> None:
     """It can't be changed by the rules; workers know it no newer, and hold back after its 410 by themselves."""
     add(url, clock)
