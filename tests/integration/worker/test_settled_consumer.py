@@ -9,6 +9,7 @@ from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import KafkaError, UnknownError
 
 from streams.commit import consumer as consumer_module
+from streams.dispatch.share import Share
 from tests.support.worker_bench import OwnTopics, WorkerBench
 
 ANSWER_S = 30.0
@@ -86,6 +87,20 @@ async def test_a_leader_that_does_not_know_a_topic_yet_looks_again(
     topics.produce_events(0, 1)
     await worker.until(lambda: worker.begun() == [0], what="the event")
     assert looked > 3
+
+
+async def test_a_workers_share_follows_each_rebalance(topics: OwnTopics, worker: WorkerBench) -> None:
+    """Alone it has all of an endpoint's limits, beside another its part, and all of it when that one has left."""
+    await worker.start()
+    await worker.until_assigned(4)
+    assert worker.directory.share == Share(2, 2)
+    other = WorkerBench(topics.servers)
+    await other.start()
+    await other.until_assigned(2)
+    await worker.until(lambda: worker.directory.share == Share(1, 2), what="its part")
+    assert other.directory.share == Share(1, 2)
+    await other.stop()
+    await worker.until(lambda: worker.directory.share == Share(2, 2), what="all of it again")
 
 
 async def test_a_rebalance_during_a_stop_repeats_nothing(topics: OwnTopics, worker: WorkerBench) -> None:
