@@ -241,9 +241,9 @@ def test_a_gate_that_was_changed_knows_what_was_told_to_the_one_before() -> None
     for one in begun:
         target.gate.ended(one, failed=True, now_s=1.0)
     assert target.gate.hold_s(now_s=1.0) == 5.0
-    deferral = target.gate.deferral(now_s=1.0, ahead=0, turn_in_s=None, bound_s=1.0, crowded=False)
+    deferral = target.gate.deferral(now_s=1.0, ahead=0, booked_in_s=None, bound_s=1.0, crowded=False)
     assert deferral is not None
-    assert (deferral.reason, deferral.turn_in) == ("the target's circuit is open", None)
+    assert (deferral.reason, deferral.booked_in) == ("the target's circuit is open", None)
 
 
 def the_target(directory: Directory, endpoint_id: str) -> EndpointTarget:

@@ -41,7 +41,7 @@ async def test_what_a_rate_limit_holds_up_is_parked_and_costs_no_attempt() -> No
     retries = [hop for hop in hops if isinstance(hop, Retry)]
     assert len(retries) == 29
     assert {(hop.delivery.attempt, hop.delivery.deferrals) for hop in retries} == {(1, 1)}
-    assert [hop.delivery.turn_at_ms for hop in retries] == [NOW_MS + 60_000 * n for n in range(1, 30)]
+    assert [hop.delivery.booked_for_ms for hop in retries] == [NOW_MS + 60_000 * n for n in range(1, 30)]
     assert all(
         0.84 * 60_000 * n <= hop.due_at_ms - NOW_MS <= min(60_000 * n - 500, 900_000)
         for n, hop in enumerate(retries[:14], start=1)
@@ -50,7 +50,7 @@ async def test_what_a_rate_limit_holds_up_is_parked_and_costs_no_attempt() -> No
     bench.assert_nothing_leaks()
 
 
-async def test_a_delivery_that_comes_back_is_attempted_in_its_turn() -> None:
+async def test_a_delivery_that_comes_back_is_attempted_when_it_is_booked() -> None:
     """CASES 6: too early, it waits the rest; then it is attempted, the first time, though newcomers stand in line."""
     target = ScriptedTarget("ep_1", gate=paced(1 / 60))
     bench = DispatchBench([target], holding=False)
@@ -62,7 +62,7 @@ async def test_a_delivery_that_comes_back_is_attempted_in_its_turn() -> None:
     bench.take(redelivery_record(3, parked))
     await settled()
     again = parked_deliveries(bench)[-1]
-    assert (again.turn_at_ms, again.deferrals, again.attempt) == (parked.turn_at_ms, 2, 1)
+    assert (again.booked_for_ms, again.deferrals, again.attempt) == (parked.booked_for_ms, 2, 1)
     bench.around.pass_s(5)
     bench.take(event_record(4))
     bench.take(redelivery_record(5, again))
@@ -71,15 +71,15 @@ async def test_a_delivery_that_comes_back_is_attempted_in_its_turn() -> None:
     bench.assert_nothing_leaks()
 
 
-async def test_a_turn_is_used_up_by_an_attempt() -> None:
+async def test_a_booking_is_used_up_by_an_attempt() -> None:
     """The retry of a failed one is a newcomer to the line: its wait is its backoff's."""
     target = ScriptedTarget("ep_1", gate=paced(1.0), outcome=Failed(error="503"))
     bench = DispatchBench([target], holding=False)
-    bench.take(redelivery_record(0, a_delivery(deferrals=3, turn_at_ms=NOW_MS)))
+    bench.take(redelivery_record(0, a_delivery(deferrals=3, booked_for_ms=NOW_MS)))
     await settled()
     [hop] = [attempt.next_hop for attempt in bench.attempts]
     assert isinstance(hop, Retry)
-    assert (hop.delivery.attempt, hop.delivery.turn_at_ms) == (2, None)
+    assert (hop.delivery.attempt, hop.delivery.booked_for_ms) == (2, None)
 
 
 async def test_what_waits_a_moment_for_its_token_waits_here_and_in_order() -> None:
@@ -207,8 +207,8 @@ async def test_a_lowered_limit_parks_what_waits_and_leaves_what_runs() -> None:
     bench.dispatcher._watch.look_at_all()
     await settled()
     assert (len(target.running), len(deferred(bench))) == (10, 10)
-    turns = [delivery.turn_at_ms for delivery in parked_deliveries(bench)]
-    assert turns == [NOW_MS + 60_000 * n for n in range(1, 11)]
+    booked = [delivery.booked_for_ms for delivery in parked_deliveries(bench)]
+    assert booked == [NOW_MS + 60_000 * n for n in range(1, 11)]
     target.answer(10)
     await settled()
     bench.assert_nothing_leaks()

@@ -51,7 +51,7 @@ outcomes = st.one_of(
         Deferred,
         reason=st.text(max_size=20),
         retry_after=st.none() | st.timedeltas(timedelta(0), timedelta(days=10_000)),
-        turn_in=st.none() | st.timedeltas(timedelta(0), timedelta(days=10_000)),
+        booked_in=st.none() | st.timedeltas(timedelta(0), timedelta(days=10_000)),
     ),
     st.builds(Cancelled, reason=st.text(max_size=20)),
 )
@@ -208,16 +208,16 @@ def test_a_deferral_waits_about_as_long_as_all_before_it_and_as_long_as_it_is_to
     assert 30_000 <= wait_ms(told, now_ms=NOW_MS) <= 60_000
 
 
-@given(turn_in_ms=st.integers(0, 10**13), early_ms=st.integers(0, 1_000), deferrals=st.integers(0, 50))
-def test_a_delivery_with_a_turn_comes_by_before_it_and_waits_no_longer_the_oftener_it_has_waited(
-    turn_in_ms: int, early_ms: int, deferrals: int
+@given(booked_in_ms=st.integers(0, 10**13), early_ms=st.integers(0, 1_000), deferrals=st.integers(0, 50))
+def test_a_booked_delivery_comes_by_before_that_and_waits_no_longer_the_oftener_it_has_waited(
+    booked_in_ms: int, early_ms: int, deferrals: int
 ) -> None:
-    """CASES 6: no attempt is spent, its turn is in the record, and in the longest tier's time it is looked at again."""
-    retry_after = timedelta(milliseconds=max(turn_in_ms - early_ms, 0))
-    outcome = Deferred(reason="rate", retry_after=retry_after, turn_in=timedelta(milliseconds=turn_in_ms))
+    """CASES 6: no attempt is spent; the booking is in the record; in the longest tier's time it is looked at again."""
+    retry_after = timedelta(milliseconds=max(booked_in_ms - early_ms, 0))
+    outcome = Deferred(reason="rate", retry_after=retry_after, booked_in=timedelta(milliseconds=booked_in_ms))
     hop = retried(decided(a_delivery(attempt=3, deferrals=deferrals), outcome))
     assert (hop.delivery.attempt, hop.delivery.deferrals) == (3, deferrals + 1)
-    assert hop.delivery.turn_at_ms == NOW_MS + turn_in_ms
+    assert hop.delivery.booked_for_ms == NOW_MS + booked_in_ms
     assert over_the_wire(hop.delivery) == hop.delivery
     shortest_ms = default_tiers().lanes[0].hold_ms
     assert wait_ms(hop) <= max(retry_after // timedelta(milliseconds=1), shortest_ms)
@@ -230,16 +230,16 @@ def test_a_delivery_with_a_turn_comes_by_before_it_and_waits_no_longer_the_often
     [Failed(error="503"), Interrupted(), Deferred(reason="open", retry_after=timedelta(seconds=5))],
     ids=["failed", "interrupted", "deferred"],
 )
-def test_a_turn_ends_with_an_attempt_and_with_a_deferral_of_another_kind(outcome: Outcome) -> None:
-    """It said when an attempt could begin: the next one has to be given a turn of its own."""
-    assert retried(decided(a_delivery(turn_at_ms=NOW_MS), outcome)).delivery.turn_at_ms is None
+def test_a_booking_ends_with_an_attempt_and_with_a_deferral_of_another_kind(outcome: Outcome) -> None:
+    """It said when an attempt could begin: the next one has to be booked anew."""
+    assert retried(decided(a_delivery(booked_for_ms=NOW_MS), outcome)).delivery.booked_for_ms is None
 
 
-def test_a_dead_letter_has_no_turn() -> None:
+def test_a_dead_letter_is_booked_for_no_time() -> None:
     """Age ended it; when it is redriven, the line is another."""
-    outcome = Deferred(reason="rate", retry_after=timedelta(hours=1), turn_in=timedelta(hours=1))
+    outcome = Deferred(reason="rate", retry_after=timedelta(hours=1), booked_in=timedelta(hours=1))
     hop = buried(decided(a_delivery(first_failed_at_ms=NOW_MS - 24 * 3_600_000), outcome))
-    assert (hop.delivery.turn_at_ms, hop.error) == (None, "older than 1 day, 0:00:00: rate")
+    assert (hop.delivery.booked_for_ms, hop.error) == (None, "older than 1 day, 0:00:00: rate")
 
 
 def test_a_throttled_delivery_can_still_use_every_attempt() -> None:

@@ -1,4 +1,4 @@
-"""The rate limit: never more than it says, all of it where there is a backlog, and turns in the order of arrival."""
+"""The rate limit: never more than it says, all of it where there is a backlog, and bookings in the order of arrival."""
 
 import heapq
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ def test_nor_do_they_while_the_rate_is_changed(changes: list[tuple[float, float]
 
 @given(per_s=RATES, taken=st.integers(0, 40), ahead=st.integers(0, 50))
 def test_a_hold_is_neither_too_long_nor_too_short(per_s: float, taken: int, ahead: int) -> None:
-    """When it has passed, so many may begin, and no more; each waits as long as those before it, and a turn longer."""
+    """When it has passed, so many may begin, and no more; each waits as long as those before it, and a token longer."""
     limit = RateLimit(per_s, now_s=0.0)
     for _ in range(taken):
         if not limit.hold_s(now_s=0.0):
@@ -90,37 +90,38 @@ def test_a_changed_rate_counts_at_once() -> None:
     assert limit.hold_s(now_s=100.0) == pytest.approx(60)
 
 
-def test_who_comes_later_gets_a_turn_behind_those_who_wait() -> None:
+def test_who_comes_later_is_booked_behind_those_who_wait() -> None:
     """A token that is there is theirs: else a steady stream of newcomers would keep them out until they die."""
     limit = RateLimit(1.0, now_s=0.0)
     limit.took(now_s=0.0)
-    turns_s = [
-        limit.put_off_s(now_s=0.0, ahead=1, turn_in_s=None, bound_s=BOUND_S, crowded=False) for _ in range(5)
+    bookings_s = [
+        limit.put_off_s(now_s=0.0, ahead=1, booked_in_s=None, bound_s=BOUND_S, crowded=False)
+        for _ in range(5)
     ]
-    assert turns_s == [2.0, 3.0, 4.0, 5.0, 6.0]
+    assert bookings_s == [2.0, 3.0, 4.0, 5.0, 6.0]
     assert limit.hold_s(now_s=3.0) == 0
-    assert limit.put_off_s(now_s=3.0, ahead=0, turn_in_s=None, bound_s=BOUND_S, crowded=False) == 4.0
-    assert limit.put_off_s(now_s=3.0, ahead=0, turn_in_s=0.0, bound_s=BOUND_S, crowded=False) is None
+    assert limit.put_off_s(now_s=3.0, ahead=0, booked_in_s=None, bound_s=BOUND_S, crowded=False) == 4.0
+    assert limit.put_off_s(now_s=3.0, ahead=0, booked_in_s=0.0, bound_s=BOUND_S, crowded=False) is None
 
 
-def test_who_comes_before_its_turn_waits_the_rest() -> None:
+def test_who_comes_before_its_time_waits_the_rest() -> None:
     """And keeps its place: nothing is booked a second time."""
     limit = RateLimit(1.0, now_s=0.0)
     limit.took(now_s=0.0)
     for _ in range(9):
-        limit.put_off_s(now_s=0.0, ahead=1, turn_in_s=None, bound_s=BOUND_S, crowded=False)
-    for turn_in_s in (8.0, 4.0, 2.0):
+        limit.put_off_s(now_s=0.0, ahead=1, booked_in_s=None, bound_s=BOUND_S, crowded=False)
+    for booked_in_s in (8.0, 4.0, 2.0):
         assert (
-            limit.put_off_s(now_s=2.0, ahead=0, turn_in_s=turn_in_s, bound_s=BOUND_S, crowded=False)
-            == turn_in_s
+            limit.put_off_s(now_s=2.0, ahead=0, booked_in_s=booked_in_s, bound_s=BOUND_S, crowded=False)
+            == booked_in_s
         )
-    assert limit.put_off_s(now_s=2.0, ahead=9, turn_in_s=None, bound_s=BOUND_S, crowded=False) == 9.0
+    assert limit.put_off_s(now_s=2.0, ahead=9, booked_in_s=None, bound_s=BOUND_S, crowded=False) == 9.0
 
 
-def test_a_turn_of_another_time_is_given_anew() -> None:
-    """The limit was raised, or another worker gave the turn: where there is no line, nobody waits for hours."""
+def test_a_booking_of_another_time_is_made_anew() -> None:
+    """The limit was raised, or another worker made the booking: where there is no line, nobody waits for hours."""
     limit = RateLimit(1.0, now_s=0.0)
-    assert limit.put_off_s(now_s=0.0, ahead=0, turn_in_s=7_200.0, bound_s=BOUND_S, crowded=False) is None
+    assert limit.put_off_s(now_s=0.0, ahead=0, booked_in_s=7_200.0, bound_s=BOUND_S, crowded=False) is None
 
 
 def test_a_crowd_is_put_off_even_if_its_wait_is_short() -> None:
@@ -128,8 +129,8 @@ def test_a_crowd_is_put_off_even_if_its_wait_is_short() -> None:
     limit = RateLimit(1_000.0, now_s=0.0)
     for _ in range(1_000):
         limit.took(now_s=0.0)
-    assert limit.put_off_s(now_s=0.0, ahead=300, turn_in_s=None, bound_s=BOUND_S, crowded=False) is None
-    put_off_s = limit.put_off_s(now_s=0.0, ahead=300, turn_in_s=None, bound_s=BOUND_S, crowded=True)
+    assert limit.put_off_s(now_s=0.0, ahead=300, booked_in_s=None, bound_s=BOUND_S, crowded=False) is None
+    put_off_s = limit.put_off_s(now_s=0.0, ahead=300, booked_in_s=None, bound_s=BOUND_S, crowded=True)
     assert put_off_s == pytest.approx(0.301)
 
 
@@ -159,12 +160,12 @@ class Backlog:
                 self.now_s = until_s
                 return
             if self.coming and self.coming[0][0] <= token_s:
-                at_s, number, turn_s = heapq.heappop(self.coming)
+                at_s, number, booked_s = heapq.heappop(self.coming)
                 self.now_s = max(self.now_s, at_s)
                 put_off_s = self.limit.put_off_s(
                     now_s=self.now_s,
                     ahead=len(self.waiting),
-                    turn_in_s=None if turn_s is None else turn_s - self.now_s,
+                    booked_in_s=None if booked_s is None else booked_s - self.now_s,
                     bound_s=BOUND_S,
                     crowded=len(self.waiting) > 200,
                 )
@@ -221,7 +222,7 @@ def test_newcomers_do_not_keep_old_deliveries_out() -> None:
 
 
 def test_a_raised_limit_reaches_what_waits_within_the_longest_tier() -> None:
-    """No delivery waits for a turn that was given hours ahead by a limit that holds no more."""
+    """No delivery waits for hours because a limit that holds no more has booked it for then."""
     backlog = Backlog(per_s=1 / 60, times_s=[0.01 * number for number in range(500)])
     backlog.play(until_s=600.0)
     assert len(backlog.served) <= 11
@@ -234,7 +235,7 @@ def test_a_raised_limit_reaches_what_waits_within_the_longest_tier() -> None:
     assert most_in_any_window(after, per_s=10.0, burst=10.0) <= 1e-3
 
 
-def test_another_workers_turns_are_kept_as_far_as_there_is_room() -> None:
+def test_what_was_booked_before_a_restart_is_served_at_the_rate() -> None:
     """After a restart nothing is known of the line: those who come back are served at the rate all the same."""
     backlog = Backlog(per_s=1.0, times_s=[0.01 * number for number in range(300)])
     backlog.play(until_s=100.0)
