@@ -8,7 +8,7 @@ import pytest
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import KafkaError, UnknownError
 
-from streams.commit import consumer as consumer_module
+from streams.commit.consumer_thread import SettledThread
 from streams.dispatch.share import Share
 from tests.support.worker_bench import OwnTopics, WorkerBench
 
@@ -168,7 +168,7 @@ async def test_a_first_assignment_that_fails_ends_the_worker(
     async def refused(_thread: object, _partitions: object) -> dict[object, object]:
         raise KafkaError("not for this group")
 
-    monkeypatch.setattr(consumer_module._SettledThread, "_fetch_committed", refused)
+    monkeypatch.setattr(SettledThread, "_fetch_committed", refused)
     starting = asyncio.ensure_future(worker.start())
     await asyncio.wait((starting,), timeout=10.0)
     assert starting.done()
