@@ -164,6 +164,18 @@ def test_several_recorders_neither_wait_in_a_circle_nor_lose_anything(
         ).after([turn for turn in turns if turn.endpoint_id == endpoint_id])
 
 
+def test_a_batch_without_a_failure_ends_a_failing(
+    store: EndpointStore, connection: psycopg.Connection[Any]
+) -> None:
+    """Most rows are joined by Postgres alone; one that is failing is not among them."""
+    store.add(an_endpoint("ep_1"))
+    keep(connection, a_turn("ep_1", 1), a_turn("ep_1", 5))
+    assert keep(connection, a_turn("ep_1", 3, None))["ep_1"].failing_since == BEGIN + timedelta(minutes=5)
+    assert keep(connection, a_turn("ep_1", 6, None))["ep_1"].state == "ok"
+    assert keep(connection, a_turn("ep_1", 9, None), a_turn("ep_1", -1, None)) == {}
+    assert held(connection).signs.last_success_at == BEGIN + timedelta(minutes=9)
+
+
 def test_late_records_bring_no_removed_endpoint_back(
     store: EndpointStore, connection: psycopg.Connection[Any]
 ) -> None:
