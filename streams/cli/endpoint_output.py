@@ -92,7 +92,7 @@ def print_table(endpoints: Sequence[Mapping[str, Any]]) -> None:
 def _health(health: Mapping[str, Any]) -> str:
     """A health for people.
 
-    >>> at = datetime(2026, 11, 30, 22, 5, tzinfo=UTC)
+    >>> at = datetime.fromisoformat("2026-11-30T22:05:00+00:00")
     >>> _health({"state": "failing", "failing_since": at, "last_error": "answered 503", "disables_at": None})
     'failing since 2026-11-30 22:05Z: answered 503'
     """
