@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-__all__ = ["EVENT_TYPE_RULE", "MAX_EVENT_TYPE_CHARACTERS", "is_event_type"]
+__all__ = ["EVENT_TYPE_RULE", "MAX_EVENT_TYPE_CHARACTERS", "RESERVED_EVENT_TYPES", "is_event_type"]
 
 MAX_EVENT_TYPE_CHARACTERS: Final = 200
 
@@ -18,6 +18,13 @@ EVENT_TYPE_RULE: Final = (
     "one or more words joined by single dots, each of ASCII letters, digits, '_' and '-', "
     f"{MAX_EVENT_TYPE_CHARACTERS} characters at most, such as 'order.created'"
 )
+
+RESERVED_EVENT_TYPES: Final = frozenset({"endpoint.failing", "endpoint.disabled"})
+"""What the processor itself appends, about one endpoint of this outbox (docs/adr/0017).
+
+Nobody else may: a handler that tells a customer of it must be able to believe it. A `*` or `endpoint.*` of an endpoint
+doesn't mean them.
+"""
 
 _EVENT_TYPE: Final = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from outbox.errors import InvalidFieldError
 from outbox.event_id import new_event_id
-from outbox.event_type import EVENT_TYPE_RULE, is_event_type
+from outbox.event_type import EVENT_TYPE_RULE, RESERVED_EVENT_TYPES, is_event_type
 from outbox.headers import headers_json
 from outbox.payload import payload_text
 
@@ -126,6 +126,12 @@ def _check_type(event_type: object) -> None:
         raise InvalidFieldError("type", f"is {type(event_type).__name__}", f"Use {EVENT_TYPE_RULE}.")
     if not is_event_type(event_type):
         raise InvalidFieldError("type", f"{event_type[:200]!r} is no event type", f"Use {EVENT_TYPE_RULE}.")
+    if event_type in RESERVED_EVENT_TYPES:
+        raise InvalidFieldError(
+            "type",
+            f"{event_type!r} is reserved",
+            "The recorder alone says this, of endpoints of this outbox: choose another type.",
+        )
 
 
 def _check_aggregate(part: str, text: str, limit_bytes: int) -> None:

@@ -7,7 +7,7 @@ Invariant: names of fields and never a value, since some are secrets (INV-9).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import psycopg
@@ -15,7 +15,13 @@ from psycopg.rows import tuple_row
 
 from connectors.postgres.connection import statement_errors
 
-__all__ = ["A_PROGRAM", "Actor", "AuditEntry", "AuditLog"]
+__all__ = ["A_PROGRAM", "KEPT_FOR", "Actor", "AuditEntry", "AuditLog"]
+
+KEPT_FOR: Final = timedelta(days=400)
+"""How long an entry is kept: a year, and time to look back at it."""
+
+#: At once, so that no transaction grows long; what is more waits for the next time.
+_PRUNED: Final = 10_000
 
 _INSERT: Final = """
 insert into outbox.audit (actor, action, endpoint_id, fields, request_id) values (%s, %s, %s, %s, %s)
@@ -24,6 +30,13 @@ _PAGE: Final = """
 select id, at, actor, action, endpoint_id, fields, request_id from outbox.audit
 where (%(before)s::bigint is null or id < %(before)s) and (%(endpoint)s::text is null or endpoint_id = %(endpoint)s)
 order by id desc limit %(limit)s
+"""
+# Ids ascend nearly as times do. Only the oldest are looked at, or each look would read the whole table.
+_PRUNE: Final = """
+delete from outbox.audit where id in (
+    select id from (select id, at from outbox.audit order by id limit %(most)s) as oldest
+    where at < now() - %(kept_for)s
+)
 """
 
 
@@ -67,6 +80,11 @@ class AuditLog:
         """Write an entry, in the transaction that is open."""
         with statement_errors(), self._cursor() as cursor:
             cursor.execute(_INSERT, (actor.name, action, endpoint_id, list(fields), actor.request_id))
+
+    def prune(self) -> int:
+        """Delete the oldest entries of those that are older than `KEPT_FOR`, and return how many there were."""
+        with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
+            return cursor.execute(_PRUNE, {"most": _PRUNED, "kept_for": KEPT_FOR}).rowcount
 
     def page(
         self, *, limit: int, before: int | None = None, endpoint_id: str | None = None

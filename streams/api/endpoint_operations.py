@@ -3,6 +3,7 @@
 Each function is one transaction: the change, what the workers are told, and the audit entry.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
@@ -36,7 +37,8 @@ def _create(call: Call) -> Answer:
     endpoint = new_endpoint(new, settings=call.settings, now=call.now)
     stored = call.endpoints.add(endpoint, metadata=new.metadata)
     made = endpoint.secrets[0].reveal() if new.secret is None else None
-    view = EndpointCreated(**endpoint_view(stored).model_dump(), secret=made)
+    [shown] = _views(call, [stored])
+    view = EndpointCreated(**shown.model_dump(), secret=made)
     return Answer(
         body=view, headers={"Location": f"/v1/endpoints/{endpoint.id}", "ETag": etag(stored.revision)}
     )
@@ -51,7 +53,7 @@ def _list(call: Call) -> Answer:
     last = _place(shown[-1]) if len(found) > query.limit else None
     return Answer(
         body=EndpointPage(
-            items=[endpoint_view(one) for one in shown if isinstance(one, StoredEndpoint)],
+            items=_views(call, [one for one in shown if isinstance(one, StoredEndpoint)]),
             unreadable=[unreadable_view(one) for one in shown if isinstance(one, UnreadableEndpoint)],
             next_cursor=None if last is None else endpoint_cursor(*last),
         )
@@ -64,7 +66,7 @@ def _place(one: StoredEndpoint | UnreadableEndpoint) -> tuple[datetime, str]:
 
 
 def _show(call: Call) -> Answer:
-    return _answer(call.endpoints.stored(call.endpoint_id))
+    return _answer(call, call.endpoints.stored(call.endpoint_id))
 
 
 def _change(call: Call) -> Answer:
@@ -78,7 +80,7 @@ def _change(call: Call) -> Answer:
             check_budgets(after.endpoint, call.settings)
         return after
 
-    return _answer(call.endpoints.change(call.endpoint_id, change, instead=columns(patch)))
+    return _answer(call, call.endpoints.change(call.endpoint_id, change, instead=columns(patch)))
 
 
 def _delete(call: Call) -> Answer:
@@ -100,7 +102,7 @@ def _set_enabled(call: Call, *, enabled: bool) -> Answer:
         return replace(before, endpoint=replace(before.endpoint, enabled=enabled))
 
     action = "endpoint.enabled" if enabled else "endpoint.disabled"
-    return _answer(call.endpoints.change(call.endpoint_id, change, action=action))
+    return _answer(call, call.endpoints.change(call.endpoint_id, change, action=action))
 
 
 def _test(call: Call) -> Answer:
@@ -119,8 +121,16 @@ def _test(call: Call) -> Answer:
     return Answer(body=TestSent(event_id=str(event_id)))
 
 
-def _answer(stored: StoredEndpoint) -> Answer:
-    return Answer(body=endpoint_view(stored), headers={"ETag": etag(stored.revision)})
+def _answer(call: Call, stored: StoredEndpoint) -> Answer:
+    [shown] = _views(call, [stored])
+    return Answer(body=shown, headers={"ETag": etag(stored.revision)})
+
+
+def _views(call: Call, stored: Sequence[StoredEndpoint]) -> list[EndpointView]:
+    """All of them with one question for their health."""
+    healths = call.health.of([one.endpoint.id for one in stored])
+    disable_after = call.settings.endpoint_disable_after
+    return [endpoint_view(one, healths.get(one.endpoint.id), disable_after=disable_after) for one in stored]
 
 
 ENDPOINT_OPERATIONS: Final = (

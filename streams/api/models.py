@@ -4,13 +4,13 @@ Place in the data's way: between a request's JSON and an operation. Strict: a nu
 field that is not known here is refused, since a setting that silently does nothing is found too late.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
 from connectors.postgres.log_rows import DeliveryStatus
-from connectors.webhook.endpoint import MAX_WAITS
+from connectors.webhook.endpoint import MAX_CONCURRENCY, MAX_RATE_PER_S, MAX_WAITS, MIN_RATE_PER_S
 from connectors.webhook.rotation import DEFAULT_OVERLAP, LONGEST_OVERLAP
 from connectors.webhook.static_headers import MAX_HEADERS
 from streams.api.backoff import Backoff
@@ -32,6 +32,7 @@ from streams.api.texts import (
     TargetText,
     UrlText,
 )
+from streams.replay.pace import DEFAULT_RATE_PER_S, LEAST_RATE_PER_S, MOST_RATE_PER_S
 
 __all__ = [
     "MAX_METADATA",
@@ -42,6 +43,7 @@ __all__ = [
     "NoFields",
     "NoQuery",
     "PageQuery",
+    "Recovery",
     "Request",
     "Rotation",
 ]
@@ -55,6 +57,18 @@ _METADATA = "Yours: stored and given back, and otherwise without meaning."
 _TIMEOUT = "For one attempt, in seconds; null: OUTBOX_ENDPOINT_TIMEOUT_S, which is also the most."
 _SCHEDULE = "The waits between attempts, in seconds, one fewer than attempts; null: OUTBOX_ENDPOINT_SCHEDULE."
 _BACKOFF = "Another way to give `schedule_s`: waits that double. What is stored, and shown, is the list."
+_CONCURRENCY = (
+    "Attempts under way at once, over all workers, and one from each of them at least; null: "
+    "OUTBOX_ENDPOINT_CONCURRENCY, from each worker."
+)
+_RATE = (
+    "Attempts a second, over all workers; 0.0167 is one a minute. What comes faster waits, and costs no attempt; null: "
+    "no limit."
+)
+_FILTER = (
+    "Which payloads it wants; null: all. An object that mirrors the payload's, with a list of alternatives at each "
+    "leaf: texts, numbers, true, false, null, or an object with prefix, suffix, anything-but, numeric or exists."
+)
 _MAX_AGE = "How old a delivery may become, in seconds; null: OUTBOX_ENDPOINT_MAX_AGE_HOURS."
 
 EventTypes = Annotated[
@@ -71,6 +85,18 @@ def _instead(backoff: Backoff | None, info: ValidationInfo) -> Backoff | None:
 
 
 InsteadOfSchedule = AfterValidator(_instead)
+Concurrency = Annotated[int, Field(ge=1, le=MAX_CONCURRENCY)]
+Rate = Annotated[float, Field(ge=MIN_RATE_PER_S, le=MAX_RATE_PER_S, allow_inf_nan=False)]
+#: Its grammar is checked where the endpoint is made, after a merge patch has been merged.
+Filter = Annotated[
+    dict[str, Any],
+    Field(
+        json_schema_extra={"additionalProperties": {"type": ["object", "array", "null"]}},
+        examples=[
+            {"country": ["DE", "AT"], "total": [{"numeric": [">=", 100]}], "test": [{"exists": False}]}
+        ],
+    ),
+]
 
 
 class Request(BaseModel):
@@ -103,6 +129,9 @@ class EndpointNew(Request):
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
     backoff: Annotated[Backoff | None, InsteadOfSchedule] = Field(default=None, description=_BACKOFF)
     max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
+    concurrency: Concurrency | None = Field(default=None, description=_CONCURRENCY)
+    rate_limit_per_s: Rate | None = Field(default=None, description=_RATE)
+    payload_filter: Filter | None = Field(default=None, description=_FILTER)
 
 
 class EndpointChange(Request):
@@ -122,6 +151,11 @@ class EndpointChange(Request):
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
     backoff: Annotated[Backoff | None, InsteadOfSchedule] = Field(default=None, description=_BACKOFF)
     max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
+    concurrency: Concurrency | None = Field(default=None, description=_CONCURRENCY)
+    rate_limit_per_s: Rate | None = Field(default=None, description=_RATE)
+    payload_filter: Filter | None = Field(
+        default=None, description=f"{_FILTER} Merged; null within it removes a field."
+    )
 
 
 class Rotation(Request):
@@ -137,6 +171,23 @@ class Rotation(Request):
         ge=0,
         le=int(LONGEST_OVERLAP.total_seconds()),
         description="How long the old secrets go on signing beside the new one, in seconds.",
+    )
+
+
+class Recovery(Request):
+    """Which events an endpoint is to be sent that it has not got."""
+
+    since: Moment = Field(description="Events that were committed then or later.")
+    until: Moment | None = Field(
+        default=None,
+        description="Events that were committed before then; null: all there are when it starts.",
+    )
+    rate_per_s: float = Field(
+        default=DEFAULT_RATE_PER_S,
+        ge=LEAST_RATE_PER_S,
+        le=MOST_RATE_PER_S,
+        allow_inf_nan=False,
+        description="How many are sent a second, at most.",
     )
 
 

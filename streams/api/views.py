@@ -5,11 +5,12 @@ Invariant: no secret and no header value is in a view, but in the three that exi
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from connectors.postgres.audit import AuditEntry
+from connectors.postgres.endpoint_health import DisabledReason, EndpointHealth, HealthState
 from connectors.postgres.stored_endpoint import StoredEndpoint, UnreadableEndpoint
 from connectors.webhook.secret import Secret
 
@@ -19,6 +20,7 @@ __all__ = [
     "EndpointCreated",
     "EndpointPage",
     "EndpointView",
+    "HealthView",
     "ProblemView",
     "RevealedSecret",
     "RevealedSecrets",
@@ -51,6 +53,24 @@ class SecretState(View):
     expires_at: datetime | None = Field(description="Nothing is signed with it from then on; null: no end.")
 
 
+class HealthView(View):
+    """How an endpoint fares, by what the recorder has read. Times of attempts are when they began."""
+
+    state: HealthState = Field(
+        description="failing: nothing was taken since failing_since; idle: nothing was tried since it was made, "
+        "enabled, or given another URL."
+    )
+    failing_since: datetime | None = Field(description="To the minute; null: its last attempt succeeded.")
+    last_success_at: datetime | None
+    last_failure_at: datetime | None
+    last_error: str | None = Field(
+        description="What came of the last failure: a status, or why no answer came."
+    )
+    disables_at: datetime | None = Field(
+        description="If it goes on like this, the first failure from then on disables it; null: nothing will."
+    )
+
+
 class EndpointView(View):
     """An endpoint. Its secrets are newest first; of its static headers the names are shown."""
 
@@ -59,12 +79,20 @@ class EndpointView(View):
     event_types: list[str]
     description: str
     enabled: bool
+    disabled_reason: DisabledReason | None = Field(
+        description="Why it was disabled automatically: gone, it answered 410; failing, it did nothing but fail for "
+        "too long; null: it wasn't."
+    )
     header_names: list[str]
     metadata: dict[str, str]
     timeout_s: float | None
     schedule_s: list[float] | None
     max_age_s: float | None
+    concurrency: int | None
+    rate_limit_per_s: float | None
+    payload_filter: dict[str, Any] | None
     secrets: list[SecretState]
+    health: HealthView
     created_at: datetime
     updated_at: datetime
 
@@ -156,8 +184,10 @@ class ProblemView(View):
     errors: list[FieldProblemView] | None = None
 
 
-def endpoint_view(stored: StoredEndpoint) -> EndpointView:
-    """Show an endpoint."""
+def endpoint_view(
+    stored: StoredEndpoint, health: EndpointHealth | None, *, disable_after: timedelta | None
+) -> EndpointView:
+    """Show an endpoint. None: nothing is known of its health."""
     endpoint = stored.endpoint
     return EndpointView(
         id=endpoint.id,
@@ -165,6 +195,7 @@ def endpoint_view(stored: StoredEndpoint) -> EndpointView:
         event_types=[event_filter.pattern for event_filter in endpoint.event_types],
         description=endpoint.description,
         enabled=endpoint.enabled,
+        disabled_reason=None if endpoint.enabled or health is None else health.disabled_reason,
         header_names=[name for name, _ in endpoint.headers],
         metadata=dict(stored.metadata),
         timeout_s=_seconds(endpoint.timeout),
@@ -172,9 +203,34 @@ def endpoint_view(stored: StoredEndpoint) -> EndpointView:
         if endpoint.schedule is None
         else [wait.total_seconds() for wait in endpoint.schedule],
         max_age_s=_seconds(endpoint.max_age),
+        concurrency=endpoint.concurrency,
+        rate_limit_per_s=endpoint.rate_limit_per_s,
+        payload_filter=None if endpoint.payload_filter is None else endpoint.payload_filter.pattern,
         secrets=secret_states(endpoint.secrets),
+        health=_health_view(health, disable_after=disable_after if endpoint.enabled else None),
         created_at=endpoint.created_at.astimezone(UTC),
         updated_at=stored.updated_at.astimezone(UTC),
+    )
+
+
+def _health_view(health: EndpointHealth | None, *, disable_after: timedelta | None) -> HealthView:
+    if health is None:
+        return HealthView(
+            state="idle",
+            failing_since=None,
+            last_success_at=None,
+            last_failure_at=None,
+            last_error=None,
+            disables_at=None,
+        )
+    failure = health.signs.last_failure
+    return HealthView(
+        state=health.state,
+        failing_since=_utc(health.failing_since),
+        last_success_at=_utc(health.signs.last_success_at),
+        last_failure_at=None if failure is None else _utc(failure.at),
+        last_error=None if failure is None else failure.error,
+        disables_at=_utc(health.disables_at(disable_after)),
     )
 
 
@@ -190,7 +246,7 @@ def secret_states(secrets: Sequence[Secret]) -> list[SecretState]:
 
 def expires_at_utc(secret: Secret) -> datetime | None:
     """When a secret ends."""
-    return None if secret.expires_at is None else secret.expires_at.astimezone(UTC)
+    return _utc(secret.expires_at)
 
 
 def audit_view(entry: AuditEntry) -> AuditView:
@@ -204,6 +260,10 @@ def audit_view(entry: AuditEntry) -> AuditView:
         fields=list(entry.fields),
         request_id=entry.request_id,
     )
+
+
+def _utc(at: datetime | None) -> datetime | None:
+    return None if at is None else at.astimezone(UTC)
 
 
 def _seconds(length: timedelta | None) -> float | None:

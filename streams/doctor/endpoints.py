@@ -1,4 +1,4 @@
-"""Endpoints: does the workers' topic have all that Postgres has? Pure.
+"""Endpoints: does the workers' topic have all that Postgres has, and were some disabled of late? Pure.
 
 Place in the data's way: after the facts. An endpoint that the topic lacks is one that no worker knows.
 """
@@ -6,7 +6,7 @@ Place in the data's way: after the facts. An endpoint that the topic lacks is on
 from collections.abc import Iterator
 
 from connectors.counted import counted
-from streams.doctor.facts import EndpointFacts, Facts, Unreachable
+from streams.doctor.facts import DatabaseFacts, EndpointFacts, Facts, Unreachable
 from streams.doctor.finding import Finding, error, ok, warning
 from streams.topics import ENDPOINTS
 
@@ -14,7 +14,8 @@ __all__ = ["check"]
 
 
 def check(facts: Facts) -> Iterator[Finding]:
-    """Compare the two."""
+    """Compare the two, and look at what was disabled automatically."""
+    yield from _disabled(facts)
     match facts.endpoints:
         case None:
             return  # Postgres or Kafka gave no answer, which has its own finding
@@ -34,3 +35,13 @@ def check(facts: Facts) -> Iterator[Finding]:
             )
         case EndpointFacts(stored=stored):
             yield ok("endpoints", f"{ENDPOINTS} has each of {counted(len(stored), 'endpoint')}")
+
+
+def _disabled(facts: Facts) -> Iterator[Finding]:
+    if isinstance(facts.database, DatabaseFacts) and (count := facts.database.disabled_lately):
+        yield warning(
+            "endpoints",
+            f"{counted(count, 'endpoint')} disabled automatically within a day",
+            why="They answered 410, or did nothing but fail for too long; events of meanwhile are not sent to them.",
+            do="outbox endpoints list says which, and why. Enable them when their receivers are back.",
+        )

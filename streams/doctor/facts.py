@@ -17,6 +17,7 @@ from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME,
 from connectors.kafka_connect.errors import ConnectEdgeError
 from connectors.kafka_connect.status import ConnectorStatus
 from connectors.postgres.connection import connect, statement_errors
+from connectors.postgres.endpoint_health_table import EndpointHealthTable
 from connectors.postgres.errors import PostgresError
 from connectors.postgres.log_partitions import may_make_days
 from connectors.postgres.replication import Replication, read_replication
@@ -28,8 +29,18 @@ from streams.setup.facts import Wanted, wanted
 from streams.setup.topics import HEARTBEAT
 from streams.topics import ATTEMPTS, ENDPOINTS, RECORDER_GROUP
 
-__all__ = ["ConnectFacts", "DatabaseFacts", "EndpointFacts", "Facts", "KafkaFacts", "Unreachable", "gather"]
+__all__ = [
+    "LATELY",
+    "ConnectFacts",
+    "DatabaseFacts",
+    "EndpointFacts",
+    "Facts",
+    "KafkaFacts",
+    "Unreachable",
+    "gather",
+]
 
+LATELY = timedelta(days=1)
 _ANSWER_WITHIN = timedelta(seconds=10)
 
 
@@ -46,7 +57,8 @@ class DatabaseFacts:
 
     `clock_ahead` is how far its clock is before ours, known to within `round_trip`; `sealings` is how what endpoints
     keep secret is stored, and empty where the schema is not up to date; `may_make_days` is whether our role could make
-    and drop partitions of the delivery log.
+    and drop partitions of the delivery log; `disabled_lately` how many endpoints were disabled automatically within
+    `LATELY`.
     """
 
     pending: tuple[str, ...]
@@ -55,6 +67,7 @@ class DatabaseFacts:
     round_trip: timedelta
     sealings: tuple[SealingCount, ...] = ()
     may_make_days: bool = True
+    disabled_lately: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +142,7 @@ def _database(settings: Settings) -> DatabaseFacts | Unreachable:
         asked_at = datetime.now(UTC)
         replication = read_replication(url, slot=SLOT_NAME, publication=PUBLICATION_NAME)
         answered_at = datetime.now(UTC)
-        sealings, may_make = ((), True) if migrations else _of_the_tables(url)
+        sealings, may_make, disabled = ((), True, 0) if migrations else _of_the_tables(url)
     except PostgresError as error:
         return Unreachable(reason=str(error))
     round_trip = answered_at - asked_at
@@ -140,12 +153,14 @@ def _database(settings: Settings) -> DatabaseFacts | Unreachable:
         round_trip=round_trip,
         sealings=sealings,
         may_make_days=may_make,
+        disabled_lately=disabled,
     )
 
 
-def _of_the_tables(url: str) -> tuple[tuple[SealingCount, ...], bool]:
+def _of_the_tables(url: str) -> tuple[tuple[SealingCount, ...], bool, int]:
     with connect(url) as connection, statement_errors():
-        return count_sealings(connection), may_make_days(connection)
+        disabled = EndpointHealthTable(connection).disabled_lately(within=LATELY)
+        return count_sealings(connection), may_make_days(connection), disabled
 
 
 def _kafka(settings: Settings) -> KafkaFacts | Unreachable:

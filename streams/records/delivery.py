@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from outbox.event import Event
 from streams.records.target import TargetName
 
-__all__ = ["Delivery", "Origin"]
+__all__ = ["Delivery", "Origin", "Unrouted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,8 @@ class Delivery:
     """One event × one target.
 
     `attempt` is the number of the attempt to be made next (1-based). `deferrals` counts the waits that cost no attempt.
-    `first_failed_at_ms` starts the age budget: the first failure or deferral, in epoch milliseconds.
+    `first_failed_at_ms` starts the age budget: the first failure or deferral, in epoch milliseconds. `booked_for_ms` is
+    for when a rate limit has booked the next attempt, if one has, and none has been made since.
     """
 
     event: Event
@@ -39,3 +40,20 @@ class Delivery:
     deferrals: int = 0
     first_failed_at_ms: int | None = None
     replay_id: str | None = None
+    booked_for_ms: int | None = None
+
+    def anew(self, replay_id: str) -> "Delivery":
+        """The same delivery as a replay makes it: its first attempt, with nothing used of its budgets."""
+        return Delivery(event=self.event, target=self.target, origin=self.origin, replay_id=replay_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unrouted:
+    """An event that no target wanted, on its way back: each target that wants it now has a delivery of it.
+
+    It is no delivery, and has used no budget. `replay_id` says which redrive sent it.
+    """
+
+    event: Event
+    origin: Origin
+    replay_id: str

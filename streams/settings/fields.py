@@ -61,7 +61,8 @@ class Fields(BaseSettings):
     # Where things are
     database_url: DatabaseUrl = declare(
         SecretStr(""),
-        "The application's Postgres: setup, doctor, recorder, api, append, endpoints, deliveries; workers need none.",
+        "The application's Postgres: setup, doctor, recorder, api, append, endpoints, deliveries, dead-letters; "
+        "workers need none.",
         "every deployment",
         DATABASE,
     )
@@ -237,6 +238,14 @@ class Fields(BaseSettings):
         "Networks endpoints may be in although they are not public; elsewhere private addresses are refused.",
         "development, and deployments whose endpoints are internal",
         "networks separated by commas, like 10.1.0.0/16,127.0.0.0/8",
+    )
+
+    endpoint_disable_after_hours: int = declare(
+        120,
+        "An endpoint that does nothing but fail for so long is disabled, after warnings; 0: never. Recorder, API.",
+        "who promises the customers how long their endpoints may be down",
+        ge=0,
+        le=720,
     )
 
     # A worker's pace and its end

@@ -7,6 +7,7 @@ Invariant: one that exists is consistent. Must not show a secret: `describe()` i
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import timedelta
 from typing import Self
 
 from pydantic import SecretStr, model_validator
@@ -42,6 +43,11 @@ class Settings(Fields):
             if self.connector_database_url.get_secret_value()
             else self.database_url
         )
+
+    @property
+    def endpoint_disable_after(self) -> timedelta | None:
+        """For how long an endpoint may do nothing but fail; None: for ever."""
+        return timedelta(hours=self.endpoint_disable_after_hours) or None
 
     def key_ring(self) -> KeyRing:
         """The keys for what endpoints keep secret; an empty ring where there are none."""

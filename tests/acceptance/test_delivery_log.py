@@ -75,11 +75,11 @@ def test_a_dead_letter_is_a_failed_delivery(running: Pipeline, scheduler: Child,
     """With the code and the words of its dead letter."""
     assert scheduler.is_running
     assert recorder.is_running
-    mailbox = running.mailbox(respond(410))
+    mailbox = running.mailbox(respond(404))
     running.wait_until_known(mailbox)
-    event_id = running.append(f"{mailbox.event_type}.gone")
+    event_id = running.append(f"{mailbox.event_type}.refused")
     failed = wait_until(running, event_id, "failed")
-    assert (failed.attempts, failed.error_code, failed.http_status) == (1, "ENDPOINT_GONE", 410)
+    assert (failed.attempts, failed.error_code, failed.http_status) == (1, "ENDPOINT_REJECTED", 404)
     assert failed.next_attempt_at is None
 
 

@@ -135,7 +135,7 @@ def test_committed_is_delivered_or_dead_lettered(running: Pipeline, scheduler: C
     events = TopicTail(running.kafka, "outbox.events")
     healthy = running.mailbox()
     flaky = running.mailbox(attempt_by_attempt(respond(500), respond(429), respond(200)))
-    refusing = running.mailbox(respond(410))
+    refusing = running.mailbox(respond(404))
     exhausting = running.mailbox(respond(500))
     for mailbox in (healthy, flaky):
         running.wait_until_known(mailbox)
@@ -179,7 +179,7 @@ def test_committed_is_delivered_or_dead_lettered(running: Pipeline, scheduler: C
     assert not delivered & dead
     codes = {letter.event_id: letter.headers["outbox-error-code"] for letter in letters}
     assert {codes[event_id] for event_id in nobody} == {"HANDLER_NOT_REGISTERED"}
-    assert {codes[event_id] for event_id in committed[refusing.event_type]} == {"ENDPOINT_GONE"}
+    assert {codes[event_id] for event_id in committed[refusing.event_type]} == {"ENDPOINT_REJECTED"}
     assert {codes[event_id] for event_id in committed[exhausting.event_type]} == {"ENDPOINT_EXHAUSTED"}
     assert not set(rolled_back) & {record.event_id for record in events.to_the_end()}
     assert not set(rolled_back) & set(healthy.ids)

@@ -12,7 +12,7 @@ from connectors.webhook.request import Request
 from connectors.webhook.wire import encode_request
 from streams.dispatch.endpoint_target import EndpointTarget
 from streams.records.next_hop import DeadLetter, Retry
-from streams.records.outcome import Deferred, Failed, Succeeded
+from streams.records.outcome import Deferred, Failed, Rejected, Succeeded
 from streams.retry.policy import decide
 from tests.support.deliveries import ENDPOINT_POLICY, NOW_MS, a_delivery, an_event, default_tiers
 from tests.unit.webhook.records import NOW, endpoint, responded
@@ -21,19 +21,25 @@ RING = KeyRing([EncryptionKey("k1", b"1" * 32)])
 
 
 class Sent:
-    """Takes requests as a sender does, as far as their bytes, and answers 204."""
+    """Takes requests as a sender does, as far as their bytes, and answers them."""
 
-    def __init__(self) -> None:
+    def __init__(self, status: int = 204) -> None:
+        self.status = status
         self.requests: list[bytes] = []
 
     async def send(self, request: Request) -> Answer:
         self.requests.append(encode_request(request, user_agent="test/1"))
-        return responded(204)
+        return responded(self.status)
 
 
 def a_target(one: Endpoint, sender: Sent | None = None) -> EndpointTarget:
     target = EndpointTarget(
-        "ep_1", sender=sender or Sent(), policy=ENDPOINT_POLICY, concurrency=4, now=lambda: NOW
+        "ep_1",
+        sender=sender or Sent(),
+        policy=ENDPOINT_POLICY,
+        concurrency=4,
+        now=lambda: NOW,
+        monotonic_s=lambda: 0.0,
     )
     target.change(one)
     return target
@@ -110,3 +116,36 @@ def test_an_endpoints_own_age_ends_its_deliveries() -> None:
     old = hop(target, attempt=2, first_failed_at_ms=NOW_MS - 61_000)
     assert isinstance(old, DeadLetter)
     assert old.error.startswith("older than 0:01:00")
+
+
+async def test_after_410_nothing_is_sent_until_the_endpoint_is_told_anew() -> None:
+    """The recorder, which disables it, may be away: what comes meanwhile waits, and costs no attempt."""
+    sender = Sent(410)
+    target = a_target(endpoint(), sender)
+    outcome = await target.attempt(a_delivery())
+    assert isinstance(outcome, Rejected)
+    for attempt in (1, 3):
+        outcome = await target.attempt(a_delivery(attempt=attempt))
+        assert outcome == Deferred(reason="the endpoint has answered 410 Gone, and was not changed since")
+    assert len(sender.requests) == 1
+    sender.status = 204
+    # Told with another description, or as it was (its metadata is not told): the recorder counts that as a change.
+    target.change(replace(endpoint()))
+    assert isinstance(await target.attempt(a_delivery()), Succeeded)
+
+
+async def test_a_410_that_the_endpoint_answered_as_it_was_holds_nothing_up() -> None:
+    """It was changed while the attempt was under way: the answer is about what it no longer is."""
+    target = a_target(endpoint())
+
+    class Moves(Sent):
+        async def send(self, request: Request) -> Answer:
+            await super().send(request)
+            if len(self.requests) == 1:
+                target.change(replace(endpoint(), url="https://moved.example/in"))
+                return responded(410)
+            return responded(204)
+
+    target._sender = Moves()
+    assert isinstance(await target.attempt(a_delivery()), Rejected)
+    assert isinstance(await target.attempt(a_delivery()), Succeeded)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import psycopg
 import pytest
 from typer.testing import CliRunner, Result
 
 from connectors.postgres.connection import connect
+from connectors.postgres.endpoint_health import EndpointTurn
+from connectors.postgres.endpoint_health_table import EndpointHealthTable
+from connectors.postgres.endpoint_health_writer import keep_health
 from connectors.postgres.endpoints import EndpointStore
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.key_ring import KeyRing
@@ -56,6 +62,23 @@ def test_a_secret_that_was_made_is_shown_once(run: Any, outbox_database_url: str
         "description": "",
         "created_at": endpoint.created_at.isoformat(),
         "secret_count": 1,
+        "disabled_reason": None,
+        "health": {
+            "state": "idle",
+            "failing_since": None,
+            "last_success_at": None,
+            "last_failure_at": None,
+            "last_error": None,
+            "disables_at": None,
+        },
+        "header_names": [],
+        "metadata": {},
+        "timeout_s": None,
+        "schedule_s": None,
+        "max_age_s": None,
+        "concurrency": None,
+        "rate_limit_per_s": None,
+        "payload_filter": None,
     }
     assert answer(run("show", endpoint.id, "--json")) == added
     assert answer(run("list", "--json")) == [added]
@@ -161,6 +184,91 @@ def test_an_update_changes_what_is_given_and_nothing_else(run: Any) -> None:
     assert after == before | {"event_types": ["a"], "description": "", "url": "https://example.org/"}
 
 
+def test_an_endpoint_gets_limits_and_all_else_of_its_own(
+    run: Any, outbox_database_url: str, tmp_path: Path
+) -> None:
+    """The same as the API stores, by the same rules; header values are not shown."""
+    (tmp_path / "filter.json").write_text('{"total": [{"numeric": [">=", 100]}]}')
+    (tmp_path / "key").write_text("hunter2\n")
+    added = run(
+        *(
+            "add",
+            URL,
+            "--events",
+            "*",
+            "--json",
+            "--timeout",
+            "2500ms",
+            "--schedule",
+            "5s,1m",
+            "--max-age",
+            "24h",
+        ),
+        *("--header", f"X-Api-Key:@{tmp_path / 'key'}", "--header", "x-b: 2", "--metadata", "tenant=t=1"),
+        *("--concurrency", "4", "--rate-limit", "1/m", "--payload-filter", f"@{tmp_path / 'filter.json'}"),
+    )
+    fields = answer(added)
+    assert "hunter2" not in added.output
+    own = {
+        "header_names": ["x-api-key", "x-b"],
+        "metadata": {"tenant": "t=1"},
+        "timeout_s": 2.5,
+        "schedule_s": [5.0, 60.0],
+        "max_age_s": 86_400.0,
+        "concurrency": 4,
+        "rate_limit_per_s": 1 / 60,
+        "payload_filter": {"total": [{"numeric": [">=", 100]}]},
+    }
+    assert {name: fields[name] for name in own} == own
+    [endpoint] = stored(outbox_database_url)
+    assert [value.reveal() for _, value in endpoint.headers] == ["hunter2", "2"]
+    shown = run("show", fields["id"]).stdout
+    assert 'payload_filter    {"total":[{"numeric":[">=",100]}]}\n' in shown
+
+
+def test_an_update_gives_back_what_an_endpoint_had_of_its_own(run: Any) -> None:
+    """Each option has a word for it; a filter takes the place of the one before, headers are merged."""
+    fields = answer(
+        run(
+            *(
+                "add",
+                URL,
+                "--events",
+                "*",
+                "--json",
+                "--timeout",
+                "2s",
+                "--schedule",
+                "none",
+                "--max-age",
+                "1h",
+            ),
+            *("--concurrency", "4", "--rate-limit", "10", "--payload-filter", '{"a": ["x"], "b": ["y"]}'),
+            *("--header", "x-a:1", "--header", "x-b:2", "--metadata", "a=1", "--metadata", "b=2"),
+        )
+    )
+    assert (fields["schedule_s"], fields.pop("secret")[:6]) == ([], "whsec_")
+    changed = answer(
+        run(
+            *("update", fields["id"], "--json", "--payload-filter", '{"b": [1]}', "--header", "x-a"),
+            *("--metadata", "b", "--rate-limit", "30/m"),
+        )
+    )
+    assert changed == fields | {
+        "payload_filter": {"b": [1]},
+        "header_names": ["x-b"],
+        "metadata": {"a": "1"},
+        "rate_limit_per_s": 0.5,
+    }
+    given_back = ("--timeout", "--schedule", "--max-age", "--concurrency")
+    words = [word for option in given_back for word in (option, "default")]
+    after = answer(
+        run("update", fields["id"], "--json", *words, "--rate-limit", "none", "--payload-filter", "none")
+    )
+    names = ("timeout_s", "schedule_s", "max_age_s", "concurrency", "rate_limit_per_s", "payload_filter")
+    assert [after[name] for name in names] == [None] * 6
+
+
 def test_an_update_that_changes_nothing_says_so(run: Any) -> None:
     """And one that changes something doesn't."""
     endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
@@ -202,6 +310,28 @@ def test_a_removed_endpoint_is_gone(run: Any) -> None:
         (("add", URL, "--events", "*", "--secret", "hunter2"), 1, "starts with whsec_"),
         (("add", URL), 2, "--events"),
         (("show", "ep_none"), 1, "There is no endpoint 'ep_none'"),
+        (("add", URL, "--events", "*", "--concurrency", "0"), 1, "concurrency: Input should be greater"),
+        (("add", URL, "--events", "*", "--concurrency", "x"), 2, "--concurrency"),
+        (("add", URL, "--events", "*", "--rate-limit", "1/d"), 2, "--rate-limit"),
+        (("add", URL, "--events", "*", "--rate-limit", "99999"), 1, "rate_limit_per_s: Input should be less"),
+        (("add", URL, "--events", "*", "--payload-filter", '{"hunter2'), 2, "this is not JSON"),
+        (
+            ("add", URL, "--events", "*", "--payload-filter", '{"a": [{"b": "hunter2"}]}'),
+            1,
+            "payload_filter/a/0: an object",
+        ),
+        (
+            ("add", URL, "--events", "*", "--timeout", "1h"),
+            1,
+            "timeout_s: this is longer than OUTBOX_ENDPOINT_TIMEOUT_S",
+        ),
+        (("add", URL, "--events", "*", "--timeout", "1.5s"), 2, "--timeout"),
+        (("add", URL, "--events", "*", "--schedule", "5s,default"), 2, "default stands alone"),
+        (
+            ("add", URL, "--events", "*", "--header", "host:hunter2"),
+            1,
+            "headers/host: the header host is reserved",
+        ),
         (("update", "ep_none", "--secret", SECRET, "--new-secret"), 2, "--new-secret"),
     ],
 )
@@ -214,3 +344,23 @@ def test_what_is_wrong_is_said_in_one_text(
     assert message in " ".join(result.stderr.replace("│", "").split())
     assert "hunter2" not in result.stderr
     assert stored(outbox_database_url) == ()
+
+
+def test_how_an_endpoint_fares_is_shown(run: Any, outbox_database_url: str) -> None:
+    """In the list a word, and why it was disabled; of one, since when it fails, and what came of the last attempt."""
+    endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
+    at = datetime.now(UTC).replace(second=0, microsecond=0) + timedelta(minutes=1)
+    turn = EndpointTurn(endpoint_id, at, str(uuid4()), "answered 503 Service Unavailable", 503, gone=False)
+    with connect(outbox_database_url) as connection:
+        keep_health(connection, [turn])
+    shown = run("show", endpoint_id).stdout
+    ends = at + timedelta(hours=120)
+    assert f"failing since {at:%Y-%m-%d %H:%M}Z: answered 503 Service Unavailable" in shown
+    assert f"; disabled from {ends:%Y-%m-%d %H:%M}Z on" in shown
+    assert answer(run("show", endpoint_id, "--json"))["health"]["state"] == "failing"
+    with connect(outbox_database_url) as connection:
+        EndpointHealthTable(connection).note_disabled(endpoint_id, reason="gone", at=at)
+    run("update", endpoint_id, "--disable")
+    assert "no (gone)" in run("list").stdout
+    assert answer(run("list", "--json"))[0]["disabled_reason"] == "gone"
+    assert answer(run("update", endpoint_id, "--enable", "--json"))["disabled_reason"] is None

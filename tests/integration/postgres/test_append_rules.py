@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import outbox
 from outbox import AppendError
+from outbox.event_type import RESERVED_EVENT_TYPES
 from outbox.headers import RESERVED_HEADER_NAMES
 from outbox.payload import MAX_PAYLOAD_BYTES
 
@@ -225,6 +226,16 @@ def test_all_three_take_it(connection: psycopg.Connection[Any], case: dict[str, 
     ).fetchall()
     event = VALID | case
     assert stored == [("events", *(event[name] for name in VALID))]
+
+
+@pytest.mark.parametrize("event_type", sorted(RESERVED_EVENT_TYPES))
+def test_what_the_recorder_alone_says_is_refused_to_applications(
+    connection: psycopg.Connection[Any], event_type: str
+) -> None:
+    """A handler that tells a customer of it must be able to believe it. The table takes it: the recorder writes it."""
+    assert doors(connection, VALID | {"type": event_type}) == (False, False, True)
+    for near in ("endpoint.test", "endpoint.disabled.v2", "Endpoint.disabled", "endpoint.enabled"):
+        assert doors(connection, VALID | {"type": near}) == (True, True, True)
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=label)

@@ -59,9 +59,12 @@ def test_everything_of_it_is_in_the_schema_outbox(url: str) -> None:
     assert tables(url) == {
         "outbox",
         "endpoints",
+        "endpoint_health",
         "audit",
         "deliveries",
         "attempts",
+        "replays",
+        "dead_letters",
         "_yoyo_migration",
         "_yoyo_log",
         "_yoyo_version",

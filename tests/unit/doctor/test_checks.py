@@ -237,6 +237,7 @@ WARNINGS: list[tuple[str, Facts, str]] = [
     ),
     ("recorder", replace(WELL, kafka=replace(KAFKA, unrecorded=200_000)), "200000 attempts behind"),
     ("recorder", replace(WELL, database=replace(DATABASE, may_make_days=False)), "doesn't own"),
+    ("endpoints", replace(WELL, database=replace(DATABASE, disabled_lately=2)), "2 endpoints disabled auto"),
     ("clock", clock(2), "2.000 s ahead of ours"),
 ]
 

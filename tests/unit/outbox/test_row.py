@@ -84,6 +84,8 @@ def test_neither_payload_nor_headers_show_in_a_repr() -> None:
         ({"type": "order.created\n"}, r"type: 'order.created\n' is no event type"),
         ({"type": "a" * 201}, "is no event type"),
         ({"type": None}, "type: is NoneType"),
+        ({"type": "endpoint.failing"}, "type: 'endpoint.failing' is reserved"),
+        ({"type": "endpoint.disabled"}, "type: 'endpoint.disabled' is reserved"),
         ({"aggregate": "order/42"}, "aggregate: is not a pair"),
         ({"aggregate": ("order",)}, "aggregate: is not a pair"),
         ({"aggregate": ("order", 42)}, "aggregate: has a part that is not a str"),

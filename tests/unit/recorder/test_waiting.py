@@ -8,7 +8,6 @@ from time import monotonic
 import pytest
 from structlog.testing import capture_logs
 
-from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
     PostgresError,
@@ -16,9 +15,10 @@ from connectors.postgres.errors import (
     StatementFailedError,
     StatementTimeoutError,
 )
-from streams.recorder.keeper import Keeper
 from streams.recorder.recorder import Recorder
 from streams.recorder.retention import Retention
+from streams.recorder.source import ATTEMPTS_SOURCE
+from tests.support.keepers import a_keeper
 
 
 @pytest.mark.parametrize(
@@ -32,12 +32,14 @@ from streams.recorder.retention import Retention
 )
 def test_a_refusal_is_told_from_an_outage(error: PostgresError, event: str) -> None:
     """Who is woken looks at the network for the one, and at rights and setup for the other."""
-    keeper = Keeper(
-        DeliveryLogWriter("postgresql://127.0.0.1:9/none"),
-        retention=Retention(1),
+    keeper = a_keeper("postgresql://127.0.0.1:9/none", retention=Retention(1))
+    recorder = Recorder(
+        "127.0.0.1:9",
+        source=ATTEMPTS_SOURCE,
+        keeper=keeper,
+        session_timeout_s=10.0,
         monotonic_s=monotonic,
     )
-    recorder = Recorder("127.0.0.1:9", keeper=keeper, session_timeout_s=10.0, monotonic_s=monotonic)
     with closing(recorder._consumer), capture_logs() as lines:
         recorder._wait(error, 0.0, lambda: True)
     assert [(line["event"], line["error"]) for line in lines] == [(event, str(error))]
