@@ -2,8 +2,8 @@
 
 Place in the data's way: started with the server, woken by its requests; they look by themselves as well, for what a
 process that was killed has left over and for what other processes were asked for. Each thread has connections of its
-own, so that no request ever waits for a replay. Resends have a thread to themselves: one
-doesn't wait until a recovery of a million events has ended.
+own, so that no request ever waits for a replay. Resends have a thread to themselves: none waits until a recovery of a
+million events has ended.
 """
 
 from __future__ import annotations
