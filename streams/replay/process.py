@@ -2,7 +2,7 @@
 
 Place in the data's way: started with the server, woken by its requests; they look by themselves as well, for what a
 process that was killed has left over and for what other processes were asked for. Each thread has connections of its
-own, so that no request ever waits for a replay. Those that name their records have a thread to themselves: a resend
+own, so that no request ever waits for a replay. Resends have a thread to themselves, and so have redrives: one delivery
 doesn't wait until a recovery of a million events has ended.
 """
 
@@ -31,7 +31,7 @@ __all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "replay_here"]
 _log = structlog.get_logger("streams.replay")
 
 SHORT: Final[tuple[ReplayKind, ...]] = ("resend", "redrive")
-"""Kinds that name their records, at most some hundreds."""
+"""Kinds that name their records: each has a thread of its own."""
 
 LONG: Final[tuple[ReplayKind, ...]] = ("recovery", "range")
 """Kinds that read a range."""
@@ -85,7 +85,7 @@ class ReplayThreads:
         self._told = 0
         self._threads = [
             threading.Thread(target=self._work, args=(kinds,), name=f"outbox-replayer-{number}", daemon=True)
-            for number, kinds in enumerate((SHORT, *[LONG] * _LONG_AT_ONCE))
+            for number, kinds in enumerate((*((kind,) for kind in SHORT), *[LONG] * _LONG_AT_ONCE))
         ]
 
     def start(self) -> None:
