@@ -31,9 +31,12 @@ from streams.cli.letter_choice import (
     letter_statuses,
 )
 from streams.cli.letter_tables import letter_fields, print_groups, print_letter, print_letters
-from streams.cli.redrive import carry_out
+from streams.cli.recover import DETACH_HELP
+from streams.cli.replay_run import carried_out
+from streams.cli.replay_shown import show_replay, show_result
 from streams.cli.shown import print_json
 from streams.replay.pace import DEFAULT_RATE_PER_S, LEAST_RATE_PER_S, MOST_RATE_PER_S
+from streams.replay.process import release_here
 from streams.settings import Settings, load_settings
 
 __all__ = ["app"]
@@ -48,7 +51,7 @@ app = typer.Typer(
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 Ids = Annotated[
     list[str] | None,
-    typer.Argument(metavar="ID", help="Which, by their ids; or those that the options choose."),
+    typer.Argument(metavar="ID…", help="Which, by their ids; or those that the options choose."),
 ]
 All = Annotated[bool, typer.Option("--all", help="All that are open, where neither ids nor options choose.")]
 DryRun = Annotated[
@@ -147,12 +150,7 @@ def redrive(  # noqa: PLR0913 - one option for each filter
             help="At most so many a second.",
         ),
     ] = DEFAULT_RATE_PER_S,
-    resume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REPLAY", help="Go on with a redrive that was left before its end; chooses nothing."
-        ),
-    ] = None,
+    detach: Annotated[bool, typer.Option("--detach", help=DETACH_HELP)] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -171,12 +169,11 @@ def redrive(  # noqa: PLR0913 - one option for each filter
         "since": since,
         "until": until,
     }
-    query = _chosen(ids, asked, all_of_them=all_of_them or resume is not None)
+    query = _chosen(ids, asked, all_of_them=all_of_them)
     with said_plainly():
         settings = load_settings(needs=("database_url", "kafka_bootstrap_servers"))
-        if resume is not None:
-            carry_out(settings, resume, as_json=as_json)
-            return
+        if not dry_run:
+            release_here(settings)
         with _connected(settings) as connection:
             connection.autocommit = True
             poison: Poison = "include" if include_poison else "refuse" if ids else "leave"
@@ -185,14 +182,22 @@ def redrive(  # noqa: PLR0913 - one option for each filter
                 raise NothingToRedriveError
             if not _agreed(groups, "redrive", dry_run=dry_run, yes=yes, as_json=as_json):
                 return
-            redriven = RedriveStore(connection).request(
-                query,
-                poison=poison,
-                rate_per_s=rate_per_s,
-                selection={"asked": {**asked, "ids": ids or []}, "include_poison": include_poison},
-                actor=cli_actor(),
+            replay = (
+                RedriveStore(connection)
+                .request(
+                    query,
+                    poison=poison,
+                    rate_per_s=rate_per_s,
+                    selection={"asked": {**asked, "ids": ids or []}, "include_poison": include_poison},
+                    actor=cli_actor(),
+                )
+                .replay
             )
-        carry_out(settings, redriven.replay.id, as_json=as_json)
+        if detach:
+            show_replay(replay, as_json=as_json)
+            return
+        replay = carried_out(settings, replay.id, go_on=f"outbox replay resume {replay.id}")
+    show_result(replay, as_json=as_json)
 
 
 @app.command()

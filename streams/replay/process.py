@@ -2,8 +2,8 @@
 
 Place in the data's way: started with the server, woken by its requests; they look by themselves as well, for what a
 process that was killed has left over and for what other processes were asked for. Each thread has connections of its
-own, so that no request ever waits for a replay. Resends have a thread to themselves, and so have redrives: one delivery
-doesn't wait until a recovery of a million events has ended.
+own, so that no request ever waits for a replay. Resends have a thread to themselves: none waits until a recovery of a
+million events has ended.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from streams.replay.replayer import Replayer
 from streams.replay.sources import Sources
 from streams.settings import Settings
 
-__all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "replay_here"]
+__all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "release_here", "replay_here"]
 
 _log = structlog.get_logger("streams.replay")
 
-SHORT: Final[tuple[ReplayKind, ...]] = ("resend", "redrive")
-"""Kinds that name their records: each has a thread of its own."""
+SHORT: Final[tuple[ReplayKind, ...]] = ("resend",)
+"""Kinds that are one record."""
 
-LONG: Final[tuple[ReplayKind, ...]] = ("recovery", "range")
-"""Kinds that read a range."""
+LONG: Final[tuple[ReplayKind, ...]] = ("redrive", "recovery", "range")
+"""Kinds that may be a million."""
 
 _LONG_AT_ONCE: Final = 3
 _LOOK_EVERY_S: Final = 3.0
@@ -71,6 +71,23 @@ def replay_here(settings: Settings, replay_id: str, *, stopping: threading.Event
         claims.close()
 
 
+def release_here(settings: Settings) -> None:
+    """Open the letters again that redrives were given and did not send because they ended early.
+
+    Raises:
+        PostgresError: as Postgres says.
+    """
+    servers = settings.kafka_bootstrap_servers
+    offsets = TopicOffsets(servers)
+    sources = Sources(settings, offsets=offsets)
+    claims = ReplayClaims(settings.database_url.get_secret_value())
+    try:
+        while release_letters(claims, sources, lambda: Outlet(servers, offsets=offsets)):
+            pass
+    finally:
+        claims.close()
+
+
 class ReplayThreads:
     """The threads of one process.
 
@@ -85,7 +102,7 @@ class ReplayThreads:
         self._told = 0
         self._threads = [
             threading.Thread(target=self._work, args=(kinds,), name=f"outbox-replayer-{number}", daemon=True)
-            for number, kinds in enumerate((*((kind,) for kind in SHORT), *[LONG] * _LONG_AT_ONCE))
+            for number, kinds in enumerate((SHORT, *[LONG] * _LONG_AT_ONCE))
         ]
 
     def start(self) -> None:

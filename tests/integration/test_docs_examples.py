@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +14,14 @@ import pytest
 import sqlparse
 
 from tests.support.doc_examples import examples
+from tests.support.eventually import eventually
 from tests.support.marks import PAYLOAD_MARK
 from tests.support.pipeline import Pipeline
 
 KAFKA = examples("python kafka")
 PYTHON = examples("python database")
 SQL = examples("sql database")
+COMMANDS = examples("sh letters")
 
 
 def types(url: str) -> list[str]:
@@ -105,11 +110,66 @@ def test_the_log_page_has_the_columns_that_there_are(outbox_database_url: str, t
     assert documented_columns(section) == columns_of(outbox_database_url, f"outbox.{table}")
 
 
-def test_the_questions_of_the_log_page_have_answers(outbox_database_url: str) -> None:
-    """Its statements run as they stand."""
+def test_the_dead_letters_reference_has_the_columns_that_there_are(outbox_database_url: str) -> None:
+    """The table of columns is that of the table: names, types, in order."""
+    page = (Path(__file__).parents[2] / "docs/reference/dead-letters.md").read_text(encoding="utf-8")
+    section = page.partition("## Columns of `outbox.dead_letters`")[2].partition("\n## ")[0]
+    assert documented_columns(section) == columns_of(outbox_database_url, "outbox.dead_letters")
+
+
+@pytest.mark.parametrize("page", ["docs/reference/delivery-log.md", "docs/reference/dead-letters.md"])
+def test_the_questions_of_the_log_pages_have_answers(outbox_database_url: str, page: str) -> None:
+    """Their statements run as they stand."""
     with psycopg.connect(outbox_database_url) as connection:
-        for example in SQL["docs/reference/delivery-log.md"]:
+        for example in SQL[page]:
             run_sql(connection, example.code)
+
+
+def test_the_commands_of_the_dead_letters_page_do_what_it_says(pipeline: Pipeline) -> None:
+    """As they stand, in a shell: the one that nobody wants is listed, redriven, dies again, and is discarded."""
+    pipeline.worker()
+    pipeline.recorder()
+    event_id = pipeline.append("order.created")
+
+    def statuses() -> list[str]:
+        with pipeline.connect() as connection:
+            found = connection.execute(
+                "select status from outbox.dead_letters where event_id = %s order by died_at", (event_id,)
+            )
+            return [status for (status,) in found]
+
+    look, redrive, discard = COMMANDS["docs/howto/look-at-dead-letters.md"]
+    eventually(lambda: statuses() == ["open"], what="the dead letter in Postgres")
+    assert "order.created → (no target)" in run_shell(pipeline, look.code)
+    said = run_shell(pipeline, redrive.code)
+    assert "Would redrive 1 dead letter." in said
+    assert "done: 1 sent, 0 skipped" in said
+    eventually(lambda: statuses() == ["redriven", "open"], what="the second dead letter")
+    assert "1 dead letter discarded" in run_shell(pipeline, discard.code)
+    assert statuses() == ["redriven", "discarded"]
+
+
+def run_shell(pipeline: Pipeline, code: str) -> str:
+    """Run a block as a reader would, with `outbox` on the path and the settings in the environment."""
+    environment = {
+        **os.environ,
+        **pipeline.installation.worker_environment,
+        "OUTBOX_DATABASE_URL": pipeline.installation.database_url,
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "COLUMNS": "200",
+    }
+    done = subprocess.run(  # noqa: S603 - our own pages
+        ["/bin/sh", "-eu", "-c", code],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr
+    assert PAYLOAD_MARK not in done.stdout + done.stderr
+    return done.stdout
 
 
 def test_the_dead_letters_page_prints_what_it_says(

@@ -1,8 +1,8 @@
 """Examples in the documentation, as programs: so that a page that is wrong fails a test.
 
 A block's info string says how it runs: `python pure` needs nothing, `python database` and `sql database` need the
-outbox's database. Blocks of one page and kind run in their order, in one namespace, as a reader would try them.
-Blocks without such a word are not run.
+outbox's database, `sh letters` the whole installation. Blocks of one page and kind run in their order, in one
+namespace, as a reader would try them. Blocks without such a word are not run.
 """
 
 from __future__ import annotations

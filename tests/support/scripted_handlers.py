@@ -7,6 +7,7 @@ import asyncio
 import sys
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections import Counter
 
@@ -122,3 +123,17 @@ async def leaves_an_exit_behind(_: Event) -> None:
 def waits_for_an_answer(event: Event) -> None:
     with urllib.request.urlopen(event.json()["url"]) as response:  # noqa: S310 - the test's own receiver
         assert response.status == 204
+
+
+@handlers.on("handled.asks", name="asks")
+def asks_whether_it_may(event: Event) -> None:
+    try:
+        with urllib.request.urlopen(_question(event)):  # noqa: S310 - as above
+            return
+    except urllib.error.HTTPError as answer:
+        with answer:
+            raise PermanentError(f"answered {answer.code}") from None
+
+
+def _question(event: Event) -> urllib.request.Request:
+    return urllib.request.Request(event.json()["url"], headers={"webhook-id": str(event.id)})  # noqa: S310

@@ -133,7 +133,7 @@ def _sign_other_bytes(_: Path) -> None:
 def _log_early(_: Path) -> None:
     """An attempt counts as in the delivery log when it is read."""
 
-    def read(self: Recorder, message: Any) -> None:
+    def read(self: Recorder[Any], message: Any) -> None:
         right(self, message)
         self._commit(self._batch)
 

@@ -35,6 +35,7 @@ from streams.api.server import OPERATIONS
 from streams.recorder.fold import fold
 from tests.support.api import ApiClient
 from tests.support.attempt_records import an_entry
+from tests.support.dead_letters import a_row, store_rows
 from tests.support.threaded_api import threaded_api
 from tests.unit.webhook.records import endpoint
 
@@ -112,6 +113,19 @@ def test_it_does_so_with_a_delivery_that_is_there(
     writer.write([entry.attempt], fold([entry]))
     writer.close()
     case.path_parameters = {"delivery_id": entry.delivery.id}
+    checks = [check for check in CHECKS if check is not negative_data_rejection]
+    case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
+
+
+@schema.include(path_regex="dead_letter_id").parametrize()
+@BOUNDED
+def test_it_does_so_with_a_dead_letter_that_is_there(
+    case: schemathesis.Case[Any], served: ApiClient, outbox_database_url: str
+) -> None:
+    """The same for showing a dead letter that the recorder has read."""
+    row = a_row()
+    store_rows(outbox_database_url, row)
+    case.path_parameters = {"dead_letter_id": row.id}
     checks = [check for check in CHECKS if check is not negative_data_rejection]
     case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
 

@@ -126,7 +126,7 @@ def test_more_than_one_is_asked_for(run: Any, outbox_database_url: str) -> None:
     assert statuses(outbox_database_url) == ["open"] * 4
     assert run("discard", ROWS[3].id).stdout == "1 dead letter discarded\n"
     assert parsed(run("discard", "--target", "ep_1", "--type", "order.created", "--json"))["discarded"] == 1
-    assert run("discard", "--all", answer="y\n").stdout == "2 dead letters discarded\n"
+    assert run("discard", "--all", answer="y\n").stdout.endswith("2 dead letters discarded\n")
     assert statuses(outbox_database_url) == ["discarded"] * 4
     assert run("discard", "--all", "--yes").stdout == "0 dead letters discarded\n"
 
@@ -166,7 +166,6 @@ def test_poison_is_not_redriven_by_an_oversight(run: Any, outbox_database_url: s
         (("redrive", "3/17"), 2),
         (("redrive", "--all", "--rate", "0"), 2),
         (("redrive", str(UUID(int=7))), 1),
-        (("redrive", "--resume", str(UUID(int=7))), 1),
     ],
 )
 def test_what_cannot_be_is_refused_with_a_word(run: Any, arguments: tuple[str, ...], code: int) -> None:

@@ -224,7 +224,7 @@ def test_a_delivery_is_shown_with_its_attempts(writer: DeliveryLogWriter, log: D
     delivery, attempts = log.get(first.delivery.id)
     assert (delivery.status, delivery.attempts, delivery.http_status) == ("succeeded", 2, 204)
     assert (delivery.error, delivery.next_attempt_at, delivery.replay_id) == (None, None, None)
-    assert delivery.created_at == first.created_at
+    assert delivery.created_at == first.dated_at
     assert [attempt.outcome for attempt in attempts] == ["failed", "succeeded"]
     assert (attempts[0].excerpt, attempts[0].next) == ("maintenance", "outbox.retry-4s")
     assert log.get(first.delivery.id, newest=1) == (delivery, attempts[1:])

@@ -189,7 +189,7 @@ def test_a_partition_that_somebody_dropped_is_made_again(url: str) -> None:
     writer = DeliveryLogWriter(url)
     entry = an_entry()
     writer.write([entry.attempt], fold([entry]))
-    day = entry.created_at.date()
+    day = entry.dated_at.date()
     with psycopg.connect(url) as other:
         for name in of_days(day):
             other.execute(f"drop table outbox.{name}")
