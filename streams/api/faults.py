@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
+from connectors.kafka.errors import ClusterUnreachable, TopicMissing
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
     DeliveryNotFoundError,
@@ -54,6 +55,8 @@ def problem_of(error: Exception, *, request_id: str) -> Problem:  # noqa: PLR091
             return Problem(kind="body-invalid", detail=str(error))
         case DatabaseUnreachableError() | SchemaMissingError():
             return _unavailable(error, request_id=request_id)
+        case ClusterUnreachable() | TopicMissing():
+            return _kafka_unavailable(error, request_id=request_id)
         case _:
             _log.error("api_defect", request_id=request_id, error=type(error).__name__, where=_where(error))
             return Problem(kind="internal", detail="The log has more, under this request_id.")
@@ -77,6 +80,16 @@ def _unavailable(error: DatabaseUnreachableError | SchemaMissingError, *, reques
                 "The database gives no answer, or is not set up. Try again later.",
             )
     _log.warning(event, request_id=request_id, error=str(error))
+    return Problem(kind="unavailable", detail=detail, headers={"Retry-After": "2"})
+
+
+def _kafka_unavailable(error: ClusterUnreachable | TopicMissing, *, request_id: str) -> Problem:
+    _log.warning("kafka_unavailable", request_id=request_id, error=str(error))
+    detail = (
+        "A topic is missing on Kafka. Run `outbox setup`, with the settings that this process has."
+        if isinstance(error, TopicMissing)
+        else "Kafka gives no answer. What needs the database alone goes on. Try again later."
+    )
     return Problem(kind="unavailable", detail=detail, headers={"Retry-After": "2"})
 
 

@@ -18,10 +18,11 @@ from aiohttp import web
 from connectors.postgres.audit import Actor
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Access, Token, require
+from streams.api.backlog import Backlog
 from streams.api.body import JSON, MERGE_PATCH, check_media_type, read_bytes
 from streams.api.database import Database
 from streams.api.faults import problem_of
-from streams.api.operation import Answer, Call, Operation
+from streams.api.operation import Answer, Call, OfBacklog, Operation
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.validation import read_body, read_query
 from streams.settings import Settings
@@ -76,6 +77,7 @@ class Pipeline:
     Args:
         database: where they run.
         log: where those run that read the delivery log.
+        backlog: of Kafka, for those that show it.
         access: who may use them.
         settings: what endpoints have to keep to.
         keys: for what endpoints keep secret.
@@ -87,6 +89,7 @@ class Pipeline:
         *,
         database: Database,
         log: Database,
+        backlog: Backlog,
         access: Access,
         settings: Settings,
         keys: KeyRing,
@@ -94,6 +97,7 @@ class Pipeline:
     ) -> None:
         self._database = database
         self._log = log
+        self._backlog = backlog
         self._access = access
         self._settings = settings
         self._keys = keys
@@ -146,16 +150,30 @@ class Pipeline:
             raise ProblemError(Problem(kind="unavailable", detail=detail, headers={"Retry-After": "1"}))
 
     async def _run(self, operation: Operation, request: web.Request, token: Token) -> web.Response:
+        answer = await self._answer(operation, request, token)
+        if answer.body is None:
+            return web.Response(status=operation.status, headers=answer.headers)
+        return web.Response(
+            status=operation.status,
+            text=answer.body.model_dump_json(),
+            content_type=JSON,
+            headers=answer.headers,
+        )
+
+    async def _answer(self, operation: Operation, request: web.Request, token: Token) -> Answer:
         query = read_query(operation.query, request.query.items())
         body = await _body(operation, request)
         if_match = request.headers.getall("If-Match", [])
         if if_match and not operation.conditional:
             raise ProblemError(header_invalid("If-Match", "this operation takes no condition"))
+        run = operation.run
+        if isinstance(run, OfBacklog):
+            return run.answer(await self._backlog.now())
         actor = Actor(name=token.name, request_id=request[_ID])
         now = self._now()
 
         def work(connection: Any) -> Answer:
-            return operation.run(
+            return run(
                 Call(
                     connection=connection,
                     settings=self._settings,
@@ -169,15 +187,7 @@ class Pipeline:
                 )
             )
 
-        answer = await (self._log if operation.reads_log else self._database).run(work)
-        if answer.body is None:
-            return web.Response(status=operation.status, headers=answer.headers)
-        return web.Response(
-            status=operation.status,
-            text=answer.body.model_dump_json(),
-            content_type=JSON,
-            headers=answer.headers,
-        )
+        return await (self._log if operation.reads_log else self._database).run(work)
 
 
 async def _body(operation: Operation, request: web.Request) -> Any:

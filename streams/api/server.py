@@ -5,7 +5,8 @@ of it in the log: what a client sent by mistake may have been its token (INV-9).
 """
 
 import asyncio
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
@@ -16,14 +17,17 @@ from aiohttp import web
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Access
 from streams.api.audit_operations import AUDIT_OPERATIONS
+from streams.api.backlog import Backlog
 from streams.api.body import JSON
 from streams.api.database import Database
 from streams.api.delivery_operations import DELIVERY_OPERATIONS
 from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
+from streams.api.page.files import PageFile, page_files, page_response
 from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_invalid, request_id_of
 from streams.api.problem import Problem
 from streams.api.secret_operations import SECRET_OPERATIONS
+from streams.api.tier_operations import TIER_OPERATIONS
 from streams.settings import Settings
 
 __all__ = ["LOCK_WITHIN", "LOG_READ_WITHIN", "OPERATIONS", "Server"]
@@ -35,6 +39,7 @@ OPERATIONS: Final = (
     *SECRET_OPERATIONS,
     *AUDIT_OPERATIONS,
     *DELIVERY_OPERATIONS,
+    *TIER_OPERATIONS,
 )
 LOG_READ_WITHIN: Final = timedelta(seconds=5)
 """How long a statement that reads the delivery log may take."""
@@ -63,9 +68,12 @@ class Server:
     host: str
     port: int
 
-    def __init__(self, runner: web.AppRunner, listening: asyncio.Server, *databases: Database) -> None:
+    def __init__(
+        self, runner: web.AppRunner, listening: asyncio.Server, backlog: Backlog, *databases: Database
+    ) -> None:
         self._runner = runner
         self._listening = listening
+        self._backlog = backlog
         self._databases = databases
         self.host, self.port = listening.sockets[0].getsockname()[:2]
 
@@ -101,9 +109,11 @@ class Server:
             longest=log_read_within,
             longest_for_lock=log_read_within / 2,
         )
+        backlog = Backlog(settings.kafka_bootstrap_servers, tiers=settings.tiers, now_s=time.monotonic)
         pipeline = Pipeline(
             database=database,
             log=log,
+            backlog=backlog,
             access=Access.parse(settings.api_tokens.get_secret_value()),
             settings=settings,
             keys=keys,
@@ -133,7 +143,7 @@ class Server:
             raise
         database.open()
         log.open()
-        return cls(runner, listening, database, log)
+        return cls(runner, listening, backlog, database, log)
 
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""
@@ -141,6 +151,7 @@ class Server:
         await self._runner.cleanup()
         for database in self._databases:
             await database.close()
+        await self._backlog.close()
 
 
 class _Connection(web.RequestHandler):
@@ -195,4 +206,16 @@ def _application(pipeline: Pipeline) -> web.Application:
         return web.Response(body=document, content_type=JSON)
 
     application.router.add_route("GET", "/openapi.json", openapi)
+    for file in page_files():
+        application.router.add_route("GET", file.path, _serving(file))
     return application
+
+
+def _serving(file: PageFile) -> Callable[[web.Request], Awaitable[web.Response]]:
+    tag = file.tag
+
+    async def serve(request: web.Request) -> web.Response:
+        request[OPERATION] = "page"
+        return page_response(request, file, tag=tag)
+
+    return serve
