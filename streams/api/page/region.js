@@ -1,0 +1,63 @@
+/*
+ * A region that stays up to date: asked for again and again, and drawn over what is there.
+ *
+ * While there is no answer, what was last known stays, and a notice above says so.
+ */
+
+import { announce } from "./announce.js";
+import { element } from "./dom.js";
+import { duration, local } from "./format.js";
+import { morph } from "./morph.js";
+import { problemNotice } from "./notice.js";
+import { poll } from "./polling.js";
+
+const state = document.getElementById("state");
+
+/**
+ * A region. `ask(signal)` gives a promise of what `draw(answer)` makes nodes of; a `problem.status` of 401 ends it, and
+ * `wantToken` is called. Gives `{ node, now, redraw, stop }`.
+ */
+export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
+  const notice = element("div", {});
+  const body = element("div", { "aria-busy": "true" }, element("p", { class: "quiet" }, "One moment …"));
+  const node = element("div", attributes, notice, body);
+  let answer;
+  let isAway = false;
+
+  function redraw() {
+    if (answer !== undefined) morph(body, element("div", {}, draw(answer)));
+  }
+
+  function show(fresh) {
+    answer = fresh;
+    body.removeAttribute("aria-busy");
+    morph(notice, element("div", {}));
+    if (isAway) announce("Answers come again.");
+    isAway = false;
+    redraw();
+    say(`Up to date at ${local(new Date().toISOString()).slice(11)}`, "");
+  }
+
+  function failed(problem, again_ms) {
+    if (problem.status === 401) {
+      wantToken(problem);
+      return;
+    }
+    if (problem.status === undefined) console.error(problem);
+    body.removeAttribute("aria-busy");
+    if (answer === undefined) body.replaceChildren();
+    const after = `${answer === undefined ? "" : "What is shown was true before that. "}Asked again in ${duration(again_ms)}.`;
+    morph(notice, element("div", {}, problemNotice(problem, { after })));
+    if (!isAway) announce(`${problem.title ?? "A defect"}. ${problem.detail ?? ""}`);
+    isAway = true;
+    say("Not up to date", "wrong");
+  }
+
+  const polling = poll({ every_ms, ask, show, failed });
+  return { node, now: polling.now, redraw, stop: polling.stop };
+}
+
+function say(text, kind) {
+  state.textContent = text;
+  state.className = `state ${kind}`;
+}

@@ -1,0 +1,95 @@
+/*
+ * The overview: what waits, tier by tier, as it fills and drains; which endpoints need somebody; what failed last.
+ */
+
+import { get } from "../api.js";
+import { element, link } from "../dom.js";
+import { emptyNotice } from "../notice.js";
+import { region } from "../region.js";
+import { address } from "../router.js";
+import { gauge, history, tierBars } from "../tier_bars.js";
+import { deliveryTable } from "./delivery_table.js";
+import { endpointTable, needsSomebody } from "./endpoint_table.js";
+import { replayTable } from "./replay_table.js";
+
+const TIERS_MS = 2_000;
+const LISTS_MS = 5_000;
+const FAILURES = 8;
+const MOST = 200;
+
+export function overview(_, { wantToken }) {
+  const past = history();
+  const regions = [
+    region({ every_ms: TIERS_MS, wantToken, ask: (signal) => tiers(signal, past), draw: (answer) => queues(answer, past) }),
+    region({ every_ms: LISTS_MS, wantToken, ask: (signal) => get("v1/endpoints", { limit: MOST }, signal), draw: attention }),
+    region({
+      every_ms: LISTS_MS,
+      wantToken,
+      ask: (signal) => get("v1/deliveries", { status: "failed,retrying", limit: FAILURES }, signal),
+      draw: failures,
+    }),
+    region({ every_ms: LISTS_MS, wantToken, ask: (signal) => get("v1/replays", { limit: FAILURES }, signal), draw: underWay }),
+  ];
+  const titles = ["What waits", "Endpoints that need somebody", "Newest trouble", "Replays"];
+  const [first, ...rest] = regions.map(({ node }, index) =>
+    element("section", { "aria-labelledby": `part-${index}` }, element("h2", { id: `part-${index}` }, titles[index]), node),
+  );
+  return {
+    title: "Overview",
+    content: [first, element("div", { class: "columns" }, rest)],
+    stop: () => regions.forEach((one) => one.stop()),
+  };
+}
+
+async function tiers(signal, past) {
+  const answer = await get("v1/tiers", {}, signal);
+  answer.items.forEach(({ topic, waiting }) => past.add(topic, waiting));
+  past.add("events", answer.events.waiting);
+  past.add("redelivery", answer.redelivery.waiting);
+  past.add("tiers", sum(answer.items));
+  return answer;
+}
+
+function queues({ items, events, redelivery }, past) {
+  return [
+    element(
+      "div",
+      { class: "gauges" },
+      gauge(events.waiting, "event", "events", "committed, and not yet settled by a worker", past.of("events")),
+      gauge(sum(items), "delivery", "deliveries", "parked in the retry tiers", past.of("tiers")),
+      gauge(redelivery.waiting, "delivery", "deliveries", "due, and on the way back to a worker", past.of("redelivery")),
+    ),
+    tierBars(items, past),
+  ];
+}
+
+function attention({ items, unreadable, next_cursor }) {
+  const few = items.filter(needsSomebody);
+  const more = next_cursor ? `Of the first ${MOST} endpoints. ` : "";
+  if (!items.length && !unreadable.length) {
+    return emptyNotice("There are no endpoints yet. Add one:", "outbox endpoints add https://receiver.example/in --events 'order.*'");
+  }
+  return [
+    few.length ? endpointTable(few, "Endpoints that need somebody") : element("p", { class: "quiet" }, "None is failing, and none was disabled."),
+    unreadable.length ? element("p", {}, `${unreadable.length} can't be read: `, link(address("endpoints"), "see the list"), ".") : null,
+    element("p", { class: "quiet" }, more, link(address("endpoints"), "All endpoints")),
+  ];
+}
+
+function failures({ items }) {
+  if (!items.length) return element("p", { class: "quiet" }, "No delivery in the log has failed, and none is being retried.");
+  return [
+    deliveryTable(items, "Deliveries that failed or are retried, those of the newest events first"),
+    element("p", { class: "quiet" }, link(address("deliveries", { query: { status: "failed" } }), "All that failed"), " · ", link(address("deliveries", { query: { status: "retrying" } }), "all that are retried")),
+  ];
+}
+
+function underWay({ items }) {
+  const now = items.filter(({ status }) => status === "waiting" || status === "running");
+  if (!now.length) return element("p", { class: "quiet" }, "None is under way. ", link(address("replays"), "Those that were"));
+  return replayTable(now, "Replays under way");
+}
+
+function sum(items) {
+  return items.reduce((total, { waiting }) => total + waiting, 0);
+}
