@@ -59,7 +59,8 @@ async function call(method, path, { body, headers = {}, signal = undefined }) {
     answer = response.status === 204 ? null : await response.json();
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new Problem({ title: "No answer", detail: "The API can't be reached, or its answer can't be read. Does it run?" });
+    const detail = "The API can't be reached, or its answer can't be read. Does it run?";
+    throw new Problem({ title: "No answer", detail });
   }
   if (!response.ok) throw new Problem({ ...answer, status: response.status });
   return answer;

@@ -35,6 +35,6 @@ function set(node, name, value) {
   if (value === null || value === undefined || value === false) return;
   if (name === "key") node.dataset.key = value;
   else if (name.startsWith("on")) node[name] = value;
-  else if (name === "style") for (const [property, text] of Object.entries(value)) node.style.setProperty(property, text);
+  else if (name === "style") Object.entries(value).forEach(([property, text]) => node.style.setProperty(property, text));
   else node.setAttribute(name, value === true ? "" : value);
 }

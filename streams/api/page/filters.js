@@ -19,13 +19,19 @@ export function filters(view, fields, kept = {}) {
     "form",
     { class: "filters", role: "search", "aria-label": "Filters", onsubmit: submit },
     fields.map(({ node }) => node),
-    element("div", { class: "buttons" }, element("button", { type: "submit" }, "Filter"), element("a", { href: address(view, { query: kept }) }, "Clear")),
+    element(
+      "div",
+      { class: "buttons" },
+      element("button", { type: "submit" }, "Filter"),
+      element("a", { href: address(view, { query: kept }) }, "Clear"),
+    ),
   );
 }
 
 /** A text; `hint` shows its form. */
 export function textField(name, label, given, hint = "") {
-  const input = element("input", { id: `by-${name}`, name, value: given, placeholder: hint, autocomplete: "off", spellcheck: "false" });
+  const shown = { value: given, placeholder: hint, autocomplete: "off", spellcheck: "false" };
+  const input = element("input", { id: `by-${name}`, name, ...shown });
   return { name, value: () => input.value.trim(), node: labelled(label, input) };
 }
 
@@ -41,7 +47,8 @@ export function choiceField(name, label, given, choices) {
 
 /** A moment, in the reader's zone. */
 export function timeField(name, label, given) {
-  const input = element("input", { id: `by-${name}`, name, type: "datetime-local", step: "1", value: localField(given) });
+  const shown = { type: "datetime-local", step: "1", value: localField(given) };
+  const input = element("input", { id: `by-${name}`, name, ...shown });
   return { name, value: () => fromLocalField(input.value), node: labelled(label, input) };
 }
 

@@ -9,7 +9,12 @@ export function problemNotice(problem, { after = "" } = {}) {
   return element(
     "div",
     { class: "notice wrong" },
-    element("p", {}, element("strong", {}, problem.title ?? "This page met a defect"), ": ", problem.detail ?? problem.message, after && ` ${after}`),
+    element(
+      "p",
+      {},
+      element("strong", {}, problem.title ?? "This page met a defect"),
+      `: ${problem.detail ?? problem.message} ${after}`,
+    ),
     fields(problem.errors ?? []),
     problem.requestId && element("p", { class: "quiet" }, "Request id ", element("code", {}, problem.requestId)),
   );

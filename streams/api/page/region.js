@@ -46,7 +46,8 @@ export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
     if (problem.status === undefined) console.error(problem);
     body.removeAttribute("aria-busy");
     if (answer === undefined) body.replaceChildren();
-    const after = `${answer === undefined ? "" : "What is shown was true before that. "}Asked again in ${duration(again_ms)}.`;
+    const before = answer === undefined ? "" : "What is shown was true before that. ";
+    const after = `${before}Asked again in ${duration(again_ms)}.`;
     morph(notice, element("div", {}, problemNotice(problem, { after })));
     if (!isAway) announce(`${problem.title ?? "A defect"}. ${problem.detail ?? ""}`);
     isAway = true;

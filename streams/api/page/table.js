@@ -8,17 +8,17 @@ import { element } from "./dom.js";
  * A table. `columns` are `{ name, cell(item), class?, isHead? }`; rows are kept apart by `key(item)`. Too wide for the screen,
  * it scrolls by itself, by keyboard too.
  */
-export function table({ caption, columns, items, key, isQuiet = false }) {
-  const head = element("tr", {}, columns.map(({ name, class: kind }) => element("th", { scope: "col", class: kind }, name)));
+export function table({ caption, columns, items, key, isQuiet = false, kind = null }) {
+  const headings = columns.map(({ name, class: kind }) => element("th", { scope: "col", class: kind }, name));
   const rows = items.map((item) => element("tr", { key: key(item) }, columns.map((column) => cell(column, item))));
   return element(
     "div",
     { class: "scroll", role: "region", "aria-label": caption, tabindex: "0" },
     element(
       "table",
-      {},
+      { class: kind },
       element("caption", { class: isQuiet ? "unseen" : null }, caption),
-      element("thead", {}, head),
+      element("thead", {}, element("tr", {}, headings)),
       element("tbody", {}, rows),
     ),
   );
@@ -26,9 +26,11 @@ export function table({ caption, columns, items, key, isQuiet = false }) {
 
 /** Names and values: `[["URL", node], …]`. */
 export function facts(pairs) {
-  return element("dl", { class: "facts" }, pairs.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))));
+  const rows = pairs.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value)));
+  return element("dl", { class: "facts" }, rows);
 }
 
 function cell({ cell: content, class: kind, isHead }, item) {
-  return isHead ? element("th", { scope: "row", class: kind }, content(item)) : element("td", { class: kind }, content(item));
+  const attributes = { class: kind, scope: isHead ? "row" : null };
+  return element(isHead ? "th" : "td", attributes, content(item));
 }

@@ -4,7 +4,7 @@
  */
 
 import { drawn, element } from "./dom.js";
-import { count, counted, tier } from "./format.js";
+import { count, tier } from "./format.js";
 import { table } from "./table.js";
 
 const KEPT = 90;
@@ -27,6 +27,7 @@ export function tierBars(items, past) {
   return table({
     caption: "Deliveries that wait in each retry tier",
     isQuiet: true,
+    kind: "tiers",
     items,
     key: ({ topic }) => topic,
     columns: [
@@ -39,11 +40,11 @@ export function tierBars(items, past) {
 }
 
 /** A number that matters, with what it counts, and its line. */
-export function gauge(waiting, one, many, explained, past) {
+export function gauge(waiting, [one, many], explained, past) {
   return element(
     "div",
     { class: "gauge" },
-    element("p", { class: "figure" }, element("strong", {}, count(waiting)), " ", counted(waiting, one, many).replace(/^\S+ /, "")),
+    element("p", { class: "figure" }, element("strong", {}, count(waiting)), " ", waiting === 1 ? one : many),
     line(past),
     element("p", { class: "quiet" }, explained),
   );
@@ -53,19 +54,26 @@ export function gauge(waiting, one, many, explained, past) {
 export function points(numbers) {
   const most = Math.max(FULL_AT_LEAST, ...numbers);
   const first = KEPT - numbers.length;
-  return numbers.map((number, index) => `${round((100 * (first + index)) / (KEPT - 1))},${round(19 - (18 * number) / most)}`).join(" ");
+  const across = (index) => round((100 * (first + index)) / (KEPT - 1));
+  return numbers.map((number, index) => `${across(index)},${round(19 - (18 * number) / most)}`).join(" ");
 }
 
 function bar(share) {
-  return element("span", { class: "track", "aria-hidden": "true" }, element("span", { class: "fill", style: { "--share": String(share) } }));
+  const fill = element("span", { class: "fill", style: { "--share": String(share) } });
+  return element("span", { class: "track", "aria-hidden": "true" }, fill);
 }
 
 function line(numbers) {
   return drawn(
     "svg",
     { class: "history", viewBox: "0 0 100 20", preserveAspectRatio: "none", "aria-hidden": "true" },
+    drawn("polygon", { points: `${points(numbers)} 100,20 ${start(numbers)},20` }),
     drawn("polyline", { points: points(numbers) }),
   );
+}
+
+function start(numbers) {
+  return round((100 * (KEPT - numbers.length)) / (KEPT - 1));
 }
 
 function round(number) {

@@ -10,22 +10,26 @@ import { address } from "./router.js";
 import { timeAxis } from "./time_axis.js";
 
 /** The time line of a delivery, as `/v1/deliveries/{id}` answers it. */
-export function timeLine(delivery, now_ms) {
+export function timeLine(delivery) {
   const turns = delivery.attempts_made;
   const next = delivery.next_attempt_at ? Date.parse(delivery.next_attempt_at) : null;
-  return element("div", { class: "time-line" }, turns.length ? axis(turns, delivery, next, now_ms) : null, list(turns, delivery, next));
+  const above = turns.length ? axis(turns, delivery, next) : null;
+  return element("div", { class: "time-line" }, above, list(turns, delivery, next));
 }
 
-function axis(turns, delivery, next, now_ms) {
+function axis(turns, delivery, next) {
   const begins = turns.map(({ started_at }) => Date.parse(started_at));
   const ends = turns.map(({ duration_ms }, index) => begins[index] + duration_ms);
   const start = Math.min(Date.parse(delivery.created_at), ...begins);
-  const { at, marks, isEven } = timeAxis(start, Math.max(...ends, ...(next ? [next, Math.min(now_ms, next)] : [])));
+  const { at, marks, isEven } = timeAxis(start, Math.max(...ends, next ?? 0));
   const placed = (from, to = from) => ({ "--at": `${at(from)}%`, "--wide": `${at(to) - at(from)}%` });
   return element(
     "div",
     { class: "axis", "aria-hidden": "true" },
-    element("div", { class: "rail" }, turns.map((turn, index) => element("span", { class: `turn ${kindOf(turn.outcome)}`, style: placed(begins[index], ends[index]) }))),
+    element("div", { class: "rail" }),
+    turns.map(({ outcome }, index) => {
+      return element("span", { class: `turn ${kindOf(outcome)}`, style: placed(begins[index], ends[index]) });
+    }),
     next ? element("span", { class: "turn next", style: placed(next) }) : null,
     marks.map((mark) => element("span", { class: "mark", style: { "--at": `${mark.at}%` } }, mark.text)),
     element("span", { class: "mark zero" }, isEven ? "commit" : "commit (log)"),
@@ -41,14 +45,16 @@ function list(turns, delivery, next) {
       const before = index ? Date.parse(turns[index - 1].started_at) : first;
       return element("li", { key: turn.id, class: kindOf(turn.outcome) }, told(turn, Date.parse(turn.started_at) - before));
     }),
-    next ? element("li", { key: "next", class: "next" }, element("p", {}, chip("waiting", "next attempt"), " ", moment(delivery.next_attempt_at))) : null,
+    next
+      ? element("li", { key: "next" }, element("p", {}, chip("waiting", "next"), " ", moment(delivery.next_attempt_at)))
+      : null,
   );
 }
 
 function told(turn, since_ms) {
   const number = turn.outcome === "deferred" || turn.outcome === "cancelled" ? "" : `Attempt ${turn.attempt} `;
   return [
-    element("p", {}, element("strong", {}, number), chip(turn.outcome), " ", turn.http_status ? element("b", {}, `HTTP ${turn.http_status}`) : null),
+    element("p", {}, element("strong", {}, number), chip(turn.outcome), turn.http_status ? ` HTTP ${turn.http_status}` : null),
     element(
       "p",
       { class: "quiet" },
@@ -60,6 +66,8 @@ function told(turn, since_ms) {
     turn.error_code || turn.error
       ? element("p", {}, turn.error_code ? [element("code", {}, turn.error_code), " "] : null, turn.error)
       : null,
-    turn.excerpt ? element("details", {}, element("summary", {}, "What the receiver said"), element("pre", { tabindex: "0" }, turn.excerpt)) : null,
+    turn.excerpt
+      ? element("details", {}, element("summary", {}, "What the receiver said"), element("pre", {}, turn.excerpt))
+      : null,
   ];
 }

@@ -29,21 +29,34 @@ function drawn(one, acted) {
   const button = (text, onclick) => element("button", { type: "button", onclick }, text);
   return [
     facts([
-      ["Event", one.event_id ? [link(address("deliveries", { query: { event_id: one.event_id } }), one.event_type ?? "deliveries"), " ", element("code", {}, one.event_id)] : "it can't be read"],
-      ["Target", one.target ? targetLink(one.target) : "–"],
-      ["Status", [chip(one.status), one.replay_id ? [" by ", link(address("replays", { id: one.replay_id }), "a replay")] : null]],
+      ["Event", one.event_id ? [one.event_type ?? "", " ", element("code", {}, one.event_id)] : "it can't be read"],
+      ["Delivery", one.delivery_id ? link(address("deliveries", { id: one.delivery_id }), "its attempts") : "not in the log"],
+      ["Target", one.target ? targetLink(one.target) : "none"],
+      ["Status", statusOf(one)],
       ["Class", one.class === "poison" ? "unreadable" : "not delivered"],
       ["Code", element("code", {}, one.code)],
-      ["Error", one.error ?? "–"],
-      ["Attempts", count(one.attempts ?? 0)],
+      ["First error", one.first_error ?? "–"],
+      ["Last error", one.error ?? "–"],
+      ["Attempts", count(one.attempts)],
       ["Committed", moment(one.created_at)],
       ["Failed first", moment(one.first_failed_at)],
       ["Died", moment(one.died_at)],
       ["Read first at", element("code", {}, one.origin ?? "–")],
+      ["Stands at", element("code", {}, `outbox.dead-letter/${one.place}`)],
       ["Id", element("code", {}, one.id)],
     ]),
     one.status === "open"
-      ? element("div", { class: "buttons" }, button("Redrive …", () => redrive([one.id], acted)), button("Discard …", () => discard([one.id], acted)))
+      ? element(
+          "div",
+          { class: "buttons" },
+          button("Redrive …", () => redrive([one.id], acted)),
+          button("Discard …", () => discard([one.id], acted)),
+        )
       : null,
   ];
+}
+
+function statusOf({ status, changed_at, changed_by, replay_id }) {
+  const by = changed_at ? [" ", moment(changed_at), ` by ${changed_by}`] : null;
+  return [chip(status), by, replay_id ? [", ", link(address("replays", { id: replay_id }), "how far it is")] : null];
 }

@@ -13,7 +13,10 @@ export function redrive(ids, done) {
   const what = counted(ids.length, "dead letter", "dead letters");
   ask({
     title: `Redrive ${what}?`,
-    text: "Each is sent again to the target that it died for, with a fresh set of attempts and the same webhook id. It happens once for each.",
+    text: [
+      "Each is sent again to the target that it died for, under the same webhook id, with a fresh set of attempts.",
+      "It happens once for each, whoever asks for it.",
+    ],
     button: `Redrive ${what}`,
     said: `${what} on the way.`,
     act: () => post("v1/dead-letters/redrive", { once, body: { ids } }),
@@ -30,7 +33,7 @@ export function discard(ids, done) {
   const what = counted(ids.length, "dead letter", "dead letters");
   ask({
     title: `Discard ${what}?`,
-    text: "They count as dealt with, and can't be redriven any more. The records stay on Kafka for as long as it keeps them.",
+    text: "They are put aside, and can't be redriven any more. The records stay on Kafka for as long as it keeps them.",
     button: `Discard ${what}`,
     isGrave: true,
     said: `${what} discarded.`,

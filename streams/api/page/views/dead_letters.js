@@ -22,7 +22,11 @@ const CLASSES = [
   ["undelivered", "Not delivered"],
   ["poison", "Unreadable"],
 ];
-const STATUSES = [["open", "open"], ["redriven", "redriven"], ["discarded", "discarded"], ["any", "any"]];
+const NONE = {
+  undelivered: "No dead letter is like that. What can't succeed ends here, with its reason.",
+  poison: "No unreadable record is like that. What can't be read, or can't be put into a request, ends here.",
+};
+const STATUSES = ["open", "redriven", "discarded", "any"].map((status) => [status, status]);
 
 export function deadLetters({ query }, { wantToken }) {
   const kind = query.get("class") ?? "undelivered";
@@ -49,7 +53,10 @@ function wanted(query, kind) {
 
 function fieldsOf(query, kind) {
   const given = (name) => query.get(name) ?? "";
-  const ofTarget = [textField("target", "Target", given("target"), "endpoint:ep_…"), textField("code", "Code", given("code"), "ENDPOINT_EXHAUSTED")];
+  const ofTarget = [
+    textField("target", "Target", given("target"), "endpoint:ep_…"),
+    textField("code", "Code", given("code"), "ENDPOINT_EXHAUSTED"),
+  ];
   return [
     ...(kind === "poison" ? [] : ofTarget),
     textField("event_type", "Event type", given("event_type"), "order.created"),
@@ -64,21 +71,30 @@ function classes(kind) {
   return element(
     "nav",
     { class: "tabs", "aria-label": "Classes" },
-    CLASSES.map(([value, text]) => element("a", { href: address("dead-letters", { query: { class: value } }), "aria-current": value === kind ? "true" : null }, text)),
+    CLASSES.map(([value, text]) => {
+      const href = address("dead-letters", { query: { class: value } });
+      return element("a", { href, "aria-current": value === kind ? "true" : null }, text);
+    }),
   );
 }
 
 function drawn({ items, next_cursor }, { query, kind, chosen, redraw, now }) {
   const open = items.filter(({ status }) => status === "open").map(({ id }) => id);
   for (const id of [...chosen]) if (!open.includes(id)) chosen.delete(id);
-  if (!items.length) return emptyNotice(kind === "poison" ? "No record is unreadable." : "No dead letter is like that. What can't succeed ends here, with its reason.");
+  if (!items.length) return emptyNotice(NONE[kind] ?? NONE.undelivered);
   const acted = () => {
     chosen.clear();
     now();
   };
   return [
     bar(chosen, open, redraw, acted),
-    table({ caption: `Dead letters, newest first: ${kind}`, isQuiet: true, items, key: ({ id }) => id, columns: columns(chosen, redraw) }),
+    table({
+      caption: `Dead letters, newest first: ${kind}`,
+      isQuiet: true,
+      items,
+      key: ({ id }) => id,
+      columns: columns(chosen, redraw),
+    }),
     pager("dead-letters", query, next_cursor),
   ];
 }
@@ -106,7 +122,7 @@ function columns(chosen, redraw) {
     { name: "Event", isHead: true, cell: named },
     { name: "Target", cell: ({ target }) => (target ? targetLink(target) : "–") },
     { name: "Code", cell: ({ code }) => element("code", {}, code) },
-    { name: "Attempts", class: "number", cell: ({ attempts }) => count(attempts ?? 0) },
+    { name: "Attempts", class: "number", cell: ({ attempts }) => count(attempts) },
     { name: "Died", cell: ({ died_at }) => shortMoment(died_at) },
     { name: "Status", cell: ({ status }) => chip(status) },
     { name: "Error", class: "words", cell: ({ error }) => element("span", { title: error }, error ?? "–") },

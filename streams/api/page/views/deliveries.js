@@ -12,7 +12,12 @@ import { deliveryTable } from "./delivery_table.js";
 
 const EVERY_MS = 5_000;
 const STATUSES = [
-  ["", "any"], ["failed", "failed"], ["retrying", "retrying"], ["pending", "pending"], ["succeeded", "succeeded"], ["cancelled", "cancelled"],
+  ["", "any"],
+  ["failed", "failed"],
+  ["retrying", "retrying"],
+  ["pending", "pending"],
+  ["succeeded", "succeeded"],
+  ["cancelled", "cancelled"],
 ];
 
 export function deliveries({ query }, { wantToken }) {
@@ -36,7 +41,9 @@ export function deliveries({ query }, { wantToken }) {
 }
 
 function drawn({ items, next_cursor }, query) {
-  if (items.length) return [deliveryTable(items, "Deliveries, those of the newest events first"), pager("deliveries", query, next_cursor)];
+  const caption = "Deliveries, those of the newest events first";
+  if (items.length) return [deliveryTable(items, caption), pager("deliveries", query, next_cursor)];
   if ([...query.keys()].length) return emptyNotice("No delivery in the log is like that.");
-  return emptyNotice("The log is empty. A recorder writes it, once deliveries are made; the doctor says what is missing:", "outbox recorder", "outbox doctor");
+  const why = "The log is empty. A recorder writes it, once deliveries are made; the doctor says what is missing:";
+  return emptyNotice(why, "outbox recorder", "outbox doctor");
 }

@@ -17,14 +17,19 @@ const EVERY_MS = 2_000;
 
 export function delivery({ id }, { wantToken }) {
   const path = `v1/deliveries/${encodeURIComponent(id)}`;
-  const shown = region({ every_ms: EVERY_MS, wantToken, ask: (signal) => get(path, {}, signal), draw: (answer) => drawn(answer, path) });
+  const shown = region({
+    every_ms: EVERY_MS,
+    wantToken,
+    ask: (signal) => get(path, {}, signal),
+    draw: (answer) => drawn(answer, path),
+  });
   return { title: "Delivery", content: shown.node, stop: shown.stop };
 }
 
 function drawn(one, path) {
   return [
     facts([
-      ["Event", [link(address("deliveries", { query: { event_id: one.event_id } }), one.event_type), " ", element("code", {}, one.event_id)]],
+      ["Event", [ofEvent(one), " ", element("code", {}, one.event_id)]],
       ["Target", targetLink(one.target)],
       ["Status", chip(one.status)],
       ["Committed", moment(one.created_at)],
@@ -34,15 +39,22 @@ function drawn(one, path) {
     element("div", { class: "buttons" }, element("button", { type: "button", onclick: () => resend(one, path) }, "Send it again …")),
     element("h2", {}, "Time line"),
     one.attempts_omitted ? element("p", { class: "quiet" }, "Older turns are not shown.") : null,
-    timeLine(one, Date.now()),
+    timeLine(one),
   ];
+}
+
+function ofEvent({ event_id, event_type }) {
+  return link(address("deliveries", { query: { event_id } }), event_type);
 }
 
 function resend(one, path) {
   const once = newKey();
   ask({
     title: "Send it again?",
-    text: ["The receiver gets the same event, under the same webhook id, once more: ", one.event_type, ". It has a fresh set of attempts."],
+    text: [
+      `The receiver gets the same event once more, under the same webhook id: ${one.event_type}.`,
+      "It has a fresh set of attempts.",
+    ],
     button: "Send it again",
     said: "It is sent again.",
     act: () => post(`${path}/resend`, { once }),

@@ -18,7 +18,6 @@ import { recover } from "./recover.js";
 
 const EVERY_MS = 5_000;
 const NEWEST = 20;
-const USUAL = element("span", { class: "quiet" }, "as in the settings");
 
 export function endpoint({ id }, { wantToken }) {
   const path = `v1/endpoints/${encodeURIComponent(id)}`;
@@ -52,7 +51,7 @@ function fields(one) {
       ["State", state(one)],
       ["Health", [chip(health.state), health.failing_since ? [" since ", moment(health.failing_since)] : null]],
       ["Last success", moment(health.last_success_at)],
-      ["Last failure", [moment(health.last_failure_at), health.last_error ? [" ", element("span", {}, health.last_error)] : null]],
+      ["Last failure", [moment(health.last_failure_at), health.last_error ? ` ${health.last_error}` : null]],
       health.disables_at ? ["Is disabled", [moment(health.disables_at), " unless it succeeds before"]] : null,
     ].filter(Boolean)),
     element("h2", {}, "Fields"),
@@ -61,14 +60,14 @@ function fields(one) {
       ["Description", one.description || "–"],
       ["Events", element("code", {}, one.event_types.join(", "))],
       ["Payload filter", one.payload_filter ? element("code", {}, JSON.stringify(one.payload_filter)) : "none"],
-      ["At once", one.concurrency ?? USUAL.cloneNode(true)],
+      ["At once", one.concurrency ?? usual()],
       ["Rate", one.rate_limit_per_s === null ? "no limit" : `${one.rate_limit_per_s} a second`],
       ["Timeout", seconds(one.timeout_s)],
-      ["Waits between attempts", one.schedule_s ? one.schedule_s.map((wait) => duration(wait * 1000)).join(", ") || "one attempt only" : USUAL.cloneNode(true)],
+      ["Waits between attempts", one.schedule_s ? waits(one.schedule_s) : usual()],
       ["Given up after", seconds(one.max_age_s)],
       ["Static headers", one.header_names.join(", ") || "none"],
       ["Metadata", Object.keys(one.metadata).length ? element("code", {}, JSON.stringify(one.metadata)) : "none"],
-      ["Secrets", [counted(one.secrets.length, "signs", "sign"), one.secrets.filter(({ expires_at }) => expires_at).map(({ expires_at }) => [", one until ", moment(expires_at)])]],
+      ["Secrets", secrets(one)],
       ["Created", moment(one.created_at)],
       ["Changed", moment(one.updated_at)],
     ]),
@@ -80,7 +79,9 @@ function buttons(one, path, changed) {
   return element(
     "div",
     { class: "buttons" },
-    one.enabled ? button("Disable …", () => disable(one, path, changed)) : button("Enable …", () => enable(one, path, changed)),
+    one.enabled
+      ? button("Disable …", () => disable(one, path, changed))
+      : button("Enable …", () => enable(one, path, changed)),
     one.enabled ? button("Send a test event …", () => test(one, path)) : null,
     button("Recover …", () => recover(one, path)),
   );
@@ -89,7 +90,10 @@ function buttons(one, path, changed) {
 function disable(one, path, changed) {
   ask({
     title: "Disable this endpoint?",
-    text: `${place(one.url)} is sent nothing more. What waits for it is put off; events that come meanwhile are not sent to it later, unless they are recovered.`,
+    text: [
+      `${place(one.url)} is sent nothing more. What waits for it is put off.`,
+      "Events that come meanwhile are not sent to it later, unless they are recovered.",
+    ],
     button: "Disable",
     isGrave: true,
     said: "It is disabled.",
@@ -130,6 +134,19 @@ function newest(items, id) {
   ];
 }
 
+function waits(schedule_s) {
+  return schedule_s.map((wait) => duration(wait * 1000)).join(", ") || "one attempt only";
+}
+
+function secrets({ secrets: all }) {
+  const ending = all.filter(({ expires_at }) => expires_at);
+  return [counted(all.length, "signs", "sign"), ending.map(({ expires_at }) => [", one until ", moment(expires_at)])];
+}
+
+function usual() {
+  return element("span", { class: "quiet" }, "as in the settings");
+}
+
 function seconds(number) {
-  return number === null ? USUAL.cloneNode(true) : duration(number * 1000);
+  return number === null ? usual() : duration(number * 1000);
 }

@@ -6,6 +6,7 @@ import { chip } from "../chip.js";
 import { element, link } from "../dom.js";
 import { place } from "../format.js";
 import { shortMoment } from "../moment.js";
+import { emptyNotice } from "../notice.js";
 import { address } from "../router.js";
 import { table } from "../table.js";
 
@@ -29,6 +30,12 @@ export function endpointTable(items, caption) {
   });
 }
 
+/** What to do where there is none. */
+export function noEndpoints() {
+  const add = "outbox endpoints add https://receiver.example/in --events 'order.*'";
+  return emptyNotice("There are no endpoints yet. Add one:", add);
+}
+
 /** Whether an endpoint is failing, or was disabled by the system. */
 export function needsSomebody({ enabled, disabled_reason, health }) {
   return (enabled && health.state === "failing") || (!enabled && disabled_reason !== null);
@@ -41,9 +48,11 @@ export function state({ enabled, disabled_reason }) {
 }
 
 function healthOf({ health }) {
-  return [chip(health.state), health.failing_since ? [" ", element("small", {}, "since "), shortMoment(health.failing_since)] : null];
+  const began = health.failing_since ? element("small", {}, "it began ", shortMoment(health.failing_since)) : null;
+  return [chip(health.state), " ", began];
 }
 
 function named({ id, url, description }) {
-  return [link(address("endpoints", { id }), place(url)), element("small", { class: "id" }, id), description ? element("small", {}, description) : null];
+  const said = description ? element("small", { class: "words" }, description) : null;
+  return [link(address("endpoints", { id }), place(url)), element("small", { class: "id" }, id), said];
 }

@@ -4,10 +4,9 @@
 
 import { get } from "../api.js";
 import { element } from "../dom.js";
-import { emptyNotice } from "../notice.js";
 import { pager } from "../pager.js";
 import { region } from "../region.js";
-import { endpointTable } from "./endpoint_table.js";
+import { endpointTable, noEndpoints } from "./endpoint_table.js";
 
 const EVERY_MS = 5_000;
 
@@ -22,9 +21,7 @@ export function endpoints({ query }, { wantToken }) {
 }
 
 function drawn({ items, unreadable, next_cursor }, query) {
-  if (!items.length && !unreadable.length && !query.get("cursor")) {
-    return emptyNotice("There are no endpoints yet. Add one:", "outbox endpoints add https://receiver.example/in --events 'order.*'");
-  }
+  if (!items.length && !unreadable.length && !query.get("cursor")) return noEndpoints();
   return [endpointTable(items, "Endpoints, oldest first"), spoilt(unreadable), pager("endpoints", query, next_cursor)];
 }
 
@@ -33,7 +30,11 @@ function spoilt(unreadable) {
   return element(
     "div",
     { class: "notice wrong" },
-    element("p", {}, "These are stored in a form that is refused now, and are sent nothing new. Change what is named, or delete them:"),
+    element(
+      "p",
+      {},
+      "These are stored in a form that is refused now, and are sent nothing new. Change what is named, or delete them:",
+    ),
     element("ul", {}, unreadable.map(({ id, detail }) => element("li", {}, element("code", {}, id), ": ", detail))),
   );
 }

@@ -5,5 +5,6 @@
 import { element, link } from "../dom.js";
 
 export function missing() {
-  return { title: "There is no such view", content: element("p", {}, "Begin at the ", link("#/overview", "overview"), ".") };
+  const content = element("p", {}, "Begin at the ", link("#/overview", "overview"), ".");
+  return { title: "There is no such view", content };
 }

@@ -4,18 +4,19 @@
 
 import { get } from "../api.js";
 import { element, link } from "../dom.js";
-import { emptyNotice } from "../notice.js";
 import { region } from "../region.js";
 import { address } from "../router.js";
 import { gauge, history, tierBars } from "../tier_bars.js";
 import { deliveryTable } from "./delivery_table.js";
-import { endpointTable, needsSomebody } from "./endpoint_table.js";
+import { endpointTable, needsSomebody, noEndpoints } from "./endpoint_table.js";
 import { replayTable } from "./replay_table.js";
 
 const TIERS_MS = 2_000;
 const LISTS_MS = 5_000;
 const FAILURES = 8;
 const MOST = 200;
+const EVENTS = ["event", "events"];
+const DELIVERIES = ["delivery", "deliveries"];
 
 export function overview(_, { wantToken }) {
   const past = history();
@@ -55,9 +56,9 @@ function queues({ items, events, redelivery }, past) {
     element(
       "div",
       { class: "gauges" },
-      gauge(events.waiting, "event", "events", "committed, and not yet settled by a worker", past.of("events")),
-      gauge(sum(items), "delivery", "deliveries", "parked in the retry tiers", past.of("tiers")),
-      gauge(redelivery.waiting, "delivery", "deliveries", "due, and on the way back to a worker", past.of("redelivery")),
+      gauge(events.waiting, EVENTS, "committed, and not yet settled by a worker", past.of("events")),
+      gauge(sum(items), DELIVERIES, "parked in the retry tiers", past.of("tiers")),
+      gauge(redelivery.waiting, DELIVERIES, "due, and on the way back to a worker", past.of("redelivery")),
     ),
     tierBars(items, past),
   ];
@@ -67,27 +68,35 @@ function attention({ items, unreadable, next_cursor }) {
   const few = items.filter(needsSomebody);
   const more = next_cursor ? `Of the first ${MOST} endpoints. ` : "";
   if (!items.length && !unreadable.length) {
-    return emptyNotice("There are no endpoints yet. Add one:", "outbox endpoints add https://receiver.example/in --events 'order.*'");
+    return noEndpoints();
   }
   return [
-    few.length ? endpointTable(few, "Endpoints that need somebody") : element("p", { class: "quiet" }, "None is failing, and none was disabled."),
+    few.length ? endpointTable(few, "Endpoints that need somebody") : quiet("None is failing, and none was disabled for that."),
     unreadable.length ? element("p", {}, `${unreadable.length} can't be read: `, link(address("endpoints"), "see the list"), ".") : null,
-    element("p", { class: "quiet" }, more, link(address("endpoints"), "All endpoints")),
+    quiet(more, link(address("endpoints"), "All endpoints")),
   ];
 }
 
 function failures({ items }) {
-  if (!items.length) return element("p", { class: "quiet" }, "No delivery in the log has failed, and none is being retried.");
+  if (!items.length) return quiet("No delivery in the log has failed, and none is being retried.");
   return [
     deliveryTable(items, "Deliveries that failed or are retried, those of the newest events first"),
-    element("p", { class: "quiet" }, link(address("deliveries", { query: { status: "failed" } }), "All that failed"), " · ", link(address("deliveries", { query: { status: "retrying" } }), "all that are retried")),
+    quiet(ofStatus("failed", "All that failed"), " · ", ofStatus("retrying", "all that are retried")),
   ];
+}
+
+function ofStatus(status, text) {
+  return link(address("deliveries", { query: { status } }), text);
 }
 
 function underWay({ items }) {
   const now = items.filter(({ status }) => status === "waiting" || status === "running");
-  if (!now.length) return element("p", { class: "quiet" }, "None is under way. ", link(address("replays"), "Those that were"));
+  if (!now.length) return quiet("None is under way. ", link(address("replays"), "Those that were"));
   return replayTable(now, "Replays under way");
+}
+
+function quiet(...parts) {
+  return element("p", { class: "quiet" }, parts);
 }
 
 function sum(items) {

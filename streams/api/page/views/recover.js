@@ -18,7 +18,10 @@ export function recover(one, path) {
   const rate = textField("rate_per_s", "At most so many a second (empty: as in the settings)", "");
   ask({
     title: "Recover this endpoint?",
-    text: `${place(one.url)} is sent the events of that time that it wants and has not taken, from Kafka, at a bounded rate. You see how far it is, and can stop it.`,
+    text: [
+      `${place(one.url)} is sent the events of that time that it wants and has not taken, from Kafka, at a bounded rate.`,
+      "You see how far it is, and can stop it.",
+    ],
     fields: [since.node, until.node, rate.node],
     button: "Recover",
     said: "The recovery is asked for.",

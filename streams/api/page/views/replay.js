@@ -41,7 +41,9 @@ function drawn(one, path, changed) {
       ["Ended", moment(one.ended_at)],
       one.error ? ["Error", one.error] : null,
     ].filter(Boolean)),
-    isUnderWay ? element("div", { class: "buttons" }, element("button", { type: "button", onclick: () => stop(path, changed) }, "Stop …")) : null,
+    isUnderWay
+      ? element("div", { class: "buttons" }, element("button", { type: "button", onclick: () => stop(path, changed) }, "Stop …"))
+      : null,
   ];
 }
 

@@ -18,7 +18,7 @@ export function replayTable(items, caption) {
     items,
     key: ({ id }) => id,
     columns: [
-      { name: "Replay", isHead: true, cell: ({ id, kind }) => [link(address("replays", { id }), kind), element("small", { class: "id" }, id)] },
+      { name: "Replay", isHead: true, cell: named },
       { name: "Target", cell: ({ target }) => (target ? targetLink(target) : "–") },
       { name: "Status", cell: ({ status }) => chip(status) },
       { name: "Read", cell: (one) => progress(one) },
@@ -27,6 +27,10 @@ export function replayTable(items, caption) {
       { name: "By", class: "words", cell: ({ requested_by }) => requested_by },
     ],
   });
+}
+
+function named({ id, kind }) {
+  return [link(address("replays", { id }), kind), element("small", { class: "id" }, id)];
 }
 
 /** How far a replay is. */

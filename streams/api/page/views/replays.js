@@ -22,7 +22,9 @@ export function replays({ query }, { wantToken }) {
 
 function drawn({ items, next_cursor }, query) {
   if (!items.length && !query.get("cursor")) {
-    return emptyNotice("Nothing was sent again yet. A delivery has a button for it, an endpoint can be recovered, and dead letters redriven.");
+    return emptyNotice(
+      "Nothing was sent again yet. A delivery has a button for it, an endpoint can be recovered, dead letters redriven.",
+    );
   }
   return [replayTable(items, "Replays, newest first"), pager("replays", query, next_cursor)];
 }

@@ -10,7 +10,14 @@ import { storedToken, storeToken } from "../token.js";
 export function tokenForm(problem, then) {
   const wasRefused = storedToken() !== "";
   storeToken("");
-  const input = element("input", { id: "token", type: "password", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "kept" });
+  const input = element("input", {
+    id: "token",
+    type: "password",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    "aria-describedby": "kept",
+  });
   function submit(event) {
     event.preventDefault();
     storeToken(input.value.trim());
@@ -26,8 +33,8 @@ export function tokenForm(problem, then) {
       element(
         "p",
         { id: "kept", class: "quiet" },
-        "It is kept for this tab until it is closed (sessionStorage), and sent to this API only. The scope read is enough to look; ",
-        "what changes something needs write. ",
+        "It is kept for this tab until it is closed (sessionStorage), and sent to this API only. ",
+        "The scope read is enough to look; what changes something needs write. ",
         element("code", {}, "outbox token"),
         " makes one.",
       ),
