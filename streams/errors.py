@@ -6,7 +6,9 @@
     ├── RecordMalformed    a Kafka record can't be read as an event or a delivery; it goes to the dead letters
     ├── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
     ├── SchedulerFailed    the same for the scheduler
-    └── RecorderFailed     the same for the recorder
+    ├── RecorderFailed     the same for the recorder
+    └── ReplayRefused      a replay that can't be made as it was asked for; says why
+        └── EventGone      its event is no longer on Kafka
 
 A message says what happened, to what, and what to do next; never a secret, never a payload.
 """
@@ -16,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 __all__ = [
+    "EventGone",
     "RecordMalformed",
     "RecorderFailed",
+    "ReplayRefused",
     "SchedulerFailed",
     "SettingsError",
     "SetupError",
@@ -57,3 +61,11 @@ class SchedulerFailed(StreamsError):  # noqa: N818 - as WorkerFailed
 
 class RecorderFailed(StreamsError):  # noqa: N818 - as WorkerFailed
     """The recorder stopped because it can't go on reading; restart it."""
+
+
+class ReplayRefused(StreamsError):  # noqa: N818 - it describes the request
+    """A replay can't be made as it was asked for; the message says why, and what to do."""
+
+
+class EventGone(ReplayRefused):
+    """Kafka no longer has the event that is to be sent again."""

@@ -14,6 +14,7 @@ __all__ = [
     "DEAD_LETTER",
     "ENDPOINTS",
     "EVENTS",
+    "LETTERS_GROUP",
     "RECORDER_GROUP",
     "REDELIVERY",
     "SCHEDULER_GROUP",
@@ -30,6 +31,7 @@ ENDPOINTS: Final = "outbox.endpoints"
 WORKER_GROUP: Final = "outbox-worker"
 SCHEDULER_GROUP: Final = "outbox-scheduler"
 RECORDER_GROUP: Final = "outbox-recorder"
+LETTERS_GROUP: Final = "outbox-recorder-letters"
 
 
 def retry_topic(delay: timedelta) -> str:

@@ -14,10 +14,16 @@
     ├── StatementFailedError       anything else that Postgres refused
     │   └── RowRefusedError        a row that can't be stored as it is
     ├── DeliveryNotFoundError      no delivery in the log has that id
+    ├── DeadLetterNotFoundError    no dead letter has that id
+    ├── RedriveRefusedError        nothing is redriven
+    │   ├── NothingToRedriveError  none of the chosen dead letters is open
+    │   └── PoisonRefusedError     some would die again, unless somebody says that they would not
     ├── CursorInvalidError         a text that is no page's cursor
     ├── EndpointNotFoundError      no endpoint has that id
     ├── EndpointUnreadableError    an endpoint is stored in a form that today's rules refuse
-    └── EndpointExistsError        an endpoint has that id already
+    ├── EndpointExistsError        an endpoint has that id already
+    ├── ReplayNotFoundError        no replay has that id
+    └── IdempotencyKeyReusedError  the key was used for another request
 
 Messages name the host, the port and the database; never a password, a secret, a payload or a row. Postgres'
 own DETAIL ("Failing row contains …") would show all of these: of its errors, only the primary message is
@@ -31,13 +37,19 @@ __all__ = [
     "DatabaseUnreachableError",
     "DatabaseUnsuitableError",
     "DatabaseUrlError",
+    "DeadLetterNotFoundError",
     "DeliveryNotFoundError",
     "EndpointExistsError",
     "EndpointNotFoundError",
     "EndpointUnreadableError",
+    "IdempotencyKeyReusedError",
     "LockHeldError",
     "MigrationError",
+    "NothingToRedriveError",
+    "PoisonRefusedError",
     "PostgresError",
+    "RedriveRefusedError",
+    "ReplayNotFoundError",
     "RowRefusedError",
     "SchemaMissingError",
     "SlotRefusedError",
@@ -101,6 +113,43 @@ class DeliveryNotFoundError(PostgresError, LookupError):
         self.delivery_id = delivery_id
 
 
+class DeadLetterNotFoundError(PostgresError, LookupError):
+    """No dead letter has this id."""
+
+    def __init__(self, letter_id: str) -> None:
+        super().__init__(
+            f"There is no dead letter {letter_id[:80]!r}. `outbox dead-letters list` shows those there are; they are "
+            "forgotten after OUTBOX_DEAD_LETTER_RETENTION_HOURS."
+        )
+        self.letter_id = letter_id
+
+
+class RedriveRefusedError(PostgresError):
+    """Dead letters that were chosen are not redriven."""
+
+
+class NothingToRedriveError(RedriveRefusedError):
+    """None of the chosen dead letters is open: somebody redrove or discarded them, or there are none."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "None of these dead letters is open: they were redriven or discarded before, or there are none. Nothing "
+            "was done. `outbox dead-letters list` shows how they stand."
+        )
+
+
+class PoisonRefusedError(RedriveRefusedError):
+    """Some of the chosen dead letters are poison: a worker that can't read them would bury them again."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(
+            f"{number} of these dead letters can't be read (class poison), and would die again as they are. Nothing "
+            "was redriven. Leave them out, or discard them. If the workers can read them by now, after an upgrade "
+            "say, choose that they are redriven, too."
+        )
+        self.number = number
+
+
 class CursorInvalidError(PostgresError, ValueError):
     """A cursor that no page gave."""
 
@@ -138,3 +187,22 @@ class EndpointExistsError(PostgresError):
             f"There is an endpoint {endpoint_id!r} already. Update it, or add one under another id."
         )
         self.endpoint_id = endpoint_id
+
+
+class ReplayNotFoundError(PostgresError, LookupError):
+    """No replay has this id."""
+
+    def __init__(self, replay_id: str) -> None:
+        super().__init__(
+            f"There is no replay {replay_id[:80]!r}. `outbox replay list` shows those there are."
+        )
+        self.replay_id = replay_id
+
+
+class IdempotencyKeyReusedError(PostgresError):
+    """An idempotency key was used before, for something else."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The idempotency key was used before, for another request. Use a new key for a new request."
+        )

@@ -1,14 +1,15 @@
-"""The delivery log's partitions: one a day and table, made when a day is needed and dropped as a whole when it is over.
+"""The partitions of what the recorder writes: one a day and table, made when needed, dropped whole when it is over.
 
 Place in the data's way: beneath the log's writer; the recorder decides which days are kept. Invariants: nothing is
 ever deleted row by row (formance/webhooks #159), and no step takes a lock that a reader or a writer would wait
 behind: a partition is attached, and detached concurrently (svix #869 had deadlocks). All of it can be repeated, and
-broken off anywhere. Must not: touch a table that isn't named as a day of the log.
+broken off anywhere. Must not: touch a table that isn't named as a day of those that it is asked about.
 """
 
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -17,16 +18,28 @@ from typing import Any, Final
 import psycopg
 from psycopg import sql
 
-__all__ = ["TABLES", "drop_days_before", "make_days", "may_make_days", "partition_day", "partition_name"]
+__all__ = [
+    "DEAD_LETTER_TABLES",
+    "TABLES",
+    "Tables",
+    "drop_days_before",
+    "make_days",
+    "may_make_days",
+    "partition_day",
+    "partition_name",
+]
+
+Tables = tuple[str, ...]
 
 #: Attempts first: they go before the deliveries that they belong to.
-TABLES: Final = ("attempts", "deliveries")
+TABLES: Final[Tables] = ("attempts", "deliveries")
+DEAD_LETTER_TABLES: Final[Tables] = ("dead_letters",)
 
 _DAY: Final = timedelta(days=1)
-_NAME: Final = re.compile(r"(attempts|deliveries)_([0-9]{8})")
+_NAME: Final = re.compile(r"(attempts|deliveries|dead_letters)_([0-9]{8})")
 
-# Names of advisory locks, in ASCII. One recorder makes partitions at a time, and the others wait; one drops some, and
-# the others leave it to that one.
+# Names of advisory locks, in ASCII; of the tables' own, the second. One recorder makes partitions at a time, and the
+# others wait; one drops some, and the others leave it to that one.
 _MAKING: Final = int.from_bytes(b"ob_make")
 _DROPPING: Final = int.from_bytes(b"ob_drop")
 
@@ -34,7 +47,7 @@ _ATTACHED: Final = """
 select child.relname, link.inhdetachpending
 from pg_catalog.pg_inherits link
 join pg_catalog.pg_class child on child.oid = link.inhrelid
-where link.inhparent in ('outbox.attempts'::regclass, 'outbox.deliveries'::regclass)
+where link.inhparent = any(%(parents)s::regclass[])
 """
 _TABLES_OF_THE_SCHEMA: Final = """
 select relname from pg_catalog.pg_class where relnamespace = 'outbox'::regnamespace and relkind = 'r'
@@ -47,7 +60,7 @@ _DETACH: Final = "alter table outbox.{table} detach partition outbox.{partition}
 _FINISH_DETACHING: Final = "alter table outbox.{table} detach partition outbox.{partition} finalize"
 _MAY_MAKE: Final = """
 select has_schema_privilege('outbox', 'create') and bool_and(pg_has_role(relowner, 'usage'))
-from pg_catalog.pg_class where oid in ('outbox.attempts'::regclass, 'outbox.deliveries'::regclass)
+from pg_catalog.pg_class where oid = any(%(parents)s::regclass[])
 """
 _DROP: Final = "drop table if exists outbox.{partition}"
 
@@ -78,36 +91,41 @@ def partition_day(name: str) -> date | None:
         return None
 
 
-def make_days(connection: psycopg.Connection[Any], days: Collection[date]) -> None:
+def make_days(
+    connection: psycopg.Connection[Any], days: Collection[date], *, tables: Tables = TABLES
+) -> None:
     """Have a partition of each table for each of these days. Waits while another recorder makes some."""
     with connection.transaction():
         connection.execute("select pg_advisory_xact_lock(%s)", (_MAKING,))
-        attached = {name for name, _ in connection.execute(_ATTACHED)}
+        attached = {partition.name for partition in _attached(connection, tables)}
         for day in sorted(days):
-            for table in TABLES:
+            for table in tables:
                 if partition_name(table, day) not in attached:
                     _make(connection, table, day)
 
 
 def may_make_days(connection: psycopg.Connection[Any]) -> bool:
     """Whether the connection's role may make and drop partitions: it owns the tables, and may create in the schema."""
-    row = connection.execute(_MAY_MAKE).fetchone()
+    row = connection.execute(_MAY_MAKE, _parents((*TABLES, *DEAD_LETTER_TABLES))).fetchone()
     return row is not None and bool(row[0])
 
 
-def drop_days_before(connection: psycopg.Connection[Any], oldest: date) -> tuple[str, ...]:
+def drop_days_before(
+    connection: psycopg.Connection[Any], oldest: date, *, tables: Tables = TABLES
+) -> tuple[str, ...]:
     """Drop the partitions of all days before the oldest that is kept; return their names.
 
     Leaves it to another recorder that is at it. The connection must be in autocommit mode, outside of a transaction.
     """
-    row = connection.execute("select pg_try_advisory_lock(%s)", (_DROPPING,)).fetchone()
+    lock = (_DROPPING + zlib.crc32(tables[0].encode()),)
+    row = connection.execute("select pg_try_advisory_lock(%s)", lock).fetchone()
     if row is None or not row[0]:
         return ()
     try:
-        return tuple(_dropped(connection, oldest))
+        return tuple(_dropped(connection, oldest, tables))
     finally:
         if not connection.closed:
-            connection.execute("select pg_advisory_unlock(%s)", (_DROPPING,))
+            connection.execute("select pg_advisory_unlock(%s)", lock)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -118,20 +136,32 @@ class _Attached:
     name: str
 
 
-def _dropped(connection: psycopg.Connection[Any], oldest: date) -> Iterable[str]:
-    attached = [_Attached(not pending, name) for name, pending in connection.execute(_ATTACHED)]
-    for partition in sorted(attached):
+def _attached(connection: psycopg.Connection[Any], tables: Tables) -> list[_Attached]:
+    found = connection.execute(_ATTACHED, _parents(tables))
+    return sorted(_Attached(not pending, name) for name, pending in found)
+
+
+def _parents(tables: Tables) -> dict[str, list[str]]:
+    return {"parents": [f"outbox.{table}" for table in tables]}
+
+
+def _dropped(connection: psycopg.Connection[Any], oldest: date, tables: Tables) -> Iterable[str]:
+    for partition in _attached(connection, tables):
         if not partition.settled:
             _run(connection, _FINISH_DETACHING, partition.name)
         elif _is_before(partition.name, oldest):
             _run(connection, _DETACH, partition.name)
     # What an earlier run has detached and not dropped is among them.
-    still_attached = {name for name, _ in connection.execute(_ATTACHED)}
-    tables = [name for (name,) in connection.execute(_TABLES_OF_THE_SCHEMA)]
-    for name in sorted(tables):
-        if name not in still_attached and _is_before(name, oldest):
+    still_attached = {partition.name for partition in _attached(connection, tables)}
+    names = [name for (name,) in connection.execute(_TABLES_OF_THE_SCHEMA)]
+    for name in sorted(names):
+        if _table(name) in tables and name not in still_attached and _is_before(name, oldest):
             _run(connection, _DROP, name)
             yield name
+
+
+def _table(partition: str) -> str:
+    return partition.rpartition("_")[0]
 
 
 def _is_before(name: str, oldest: date) -> bool:
@@ -148,7 +178,7 @@ def _make(connection: psycopg.Connection[Any], table: str, day: date) -> None:
 
 
 def _run(connection: psycopg.Connection[Any], statement: str, name: str) -> None:
-    table = sql.Identifier(name.rpartition("_")[0])
+    table = sql.Identifier(_table(name))
     connection.execute(sql.SQL(statement).format(table=table, partition=sql.Identifier(name)))
 
 

@@ -21,8 +21,8 @@ _CONTENT_TYPE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]{0,253}[\x21-\x7e])
 # No controls, of C1 and the line separators neither. Other text goes out as UTF-8 (obs-text in RFC 9110,
 # 5.5).
 _FIELD_VALUE: Final = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]{0,4096}")
-# An event's (64), its type, and an endpoint's static ones (16).
-_MAX_FIELDS: Final = 81
+# An event's (64), its type, its replay, and an endpoint's static ones (16).
+_MAX_FIELDS: Final = 82
 _OURS: Final = frozenset(
     {
         "accept",

@@ -9,6 +9,7 @@ import binascii
 from datetime import datetime
 
 from streams.api.problem import FieldProblem, Problem, ProblemError
+from streams.api.texts import UUID_FORM
 
 __all__ = [
     "audit_cursor",
@@ -16,6 +17,8 @@ __all__ = [
     "endpoint_cursor",
     "read_audit_cursor",
     "read_endpoint_cursor",
+    "read_replay_cursor",
+    "replay_cursor",
 ]
 
 _BIGINT = 2**63
@@ -62,6 +65,23 @@ def read_audit_cursor(cursor: str) -> int:
     if not text.isascii() or not text.isdigit() or int(text[:20]) >= _BIGINT or len(text) > 19:  # noqa: PLR2004
         raise cursor_invalid()
     return int(text)
+
+
+def replay_cursor(replay_id: str) -> str:
+    """Where a page of replays ended."""
+    return _encoded(replay_id)
+
+
+def read_replay_cursor(cursor: str) -> str:
+    """Where a page of replays begins.
+
+    Raises:
+        ProblemError: it is no such cursor.
+    """
+    replay_id = _decoded(cursor)
+    if not UUID_FORM.fullmatch(replay_id):
+        raise cursor_invalid()
+    return replay_id.lower()
 
 
 def _encoded(text: str) -> str:

@@ -6,30 +6,50 @@ where it happened, by file and line, and not what it was about: an exception's t
 
 import traceback
 from pathlib import Path
+from typing import Final
 
 import structlog
 from aiohttp import web
 
+<<<<<<< HEAD
 from connectors.kafka.errors import ClusterUnreachable, TopicMissing
+=======
+from connectors.kafka.errors import KafkaEdgeError
+>>>>>>> letters
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
+    DeadLetterNotFoundError,
     DeliveryNotFoundError,
     EndpointExistsError,
     EndpointNotFoundError,
     EndpointUnreadableError,
+    IdempotencyKeyReusedError,
     LockHeldError,
+    PostgresError,
+    RedriveRefusedError,
+    ReplayNotFoundError,
     SchemaMissingError,
     StatementTimeoutError,
 )
-from connectors.webhook.errors import EndpointInvalidError, SecretLockedError
+from connectors.webhook.errors import EndpointInvalidError, SecretLockedError, WebhookError
 from streams.api.problem import Problem, ProblemError
+from streams.errors import EventGone, ReplayRefused, StreamsError
 
 __all__ = ["problem_of"]
 
 _log = structlog.get_logger("streams.api")
 
+_NOT_FOUND: Final[dict[type[Exception], str]] = {
+    EndpointNotFoundError: "There is no endpoint of this id.",
+    DeliveryNotFoundError: "There is no delivery of this id in the log. It forgets them after "
+    "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
+    DeadLetterNotFoundError: "There is no dead letter of this id. They are forgotten after "
+    "OUTBOX_DEAD_LETTER_RETENTION_HOURS, and listed a moment after they died.",
+    ReplayNotFoundError: "There is no replay of this id.",
+}
 
-def problem_of(error: Exception, *, request_id: str) -> Problem:  # noqa: PLR0911 - one for each kind
+
+def problem_of(error: Exception, *, request_id: str) -> Problem:
     """Say what an exception means for who asked."""
     match error:
         case ProblemError(problem=problem):
@@ -41,29 +61,55 @@ def problem_of(error: Exception, *, request_id: str) -> Problem:  # noqa: PLR091
             return Problem(
                 kind="not-found", detail="There is no such path. /openapi.json has those there are."
             )
-        case EndpointNotFoundError():
-            return Problem(kind="not-found", detail="There is no endpoint of this id.")
-        case DeliveryNotFoundError():
-            return Problem(
-                kind="not-found",
-                detail="There is no delivery of this id in the log. It forgets them after "
-                "OUTBOX_LOG_RETENTION_DAYS, and is behind the deliveries by a moment.",
-            )
-        case EndpointExistsError() | EndpointUnreadableError() | SecretLockedError():
+        case LookupError():
+            return _not_found(error, request_id=request_id)
+        case StreamsError() | PostgresError() | WebhookError() | KafkaEdgeError():
+            return _told(error, request_id=request_id)
+        case _:
+            return _defect(error, request_id=request_id)
+
+
+def _not_found(error: LookupError, *, request_id: str) -> Problem:
+    detail = _NOT_FOUND.get(type(error))
+    if detail is None:
+        return _defect(error, request_id=request_id)
+    return Problem(kind="not-found", detail=detail)
+
+
+def _told(error: StreamsError | PostgresError | WebhookError | KafkaEdgeError, *, request_id: str) -> Problem:
+    """An error whose text is for people, where it is one that a request may cause."""
+    match error:
+        case EventGone():
+            return Problem(kind="event-gone", detail=str(error))
+        case (
+            ReplayRefused()
+            | RedriveRefusedError()
+            | EndpointExistsError()
+            | EndpointUnreadableError()
+            | SecretLockedError()
+        ):
             return Problem(kind="conflict", detail=str(error))
+        case IdempotencyKeyReusedError():
+            return Problem(kind="idempotency-key-reused", detail=str(error))
         case EndpointInvalidError():
             return Problem(kind="body-invalid", detail=str(error))
-        case DatabaseUnreachableError() | SchemaMissingError():
+        case DatabaseUnreachableError() | SchemaMissingError() | KafkaEdgeError():
             return _unavailable(error, request_id=request_id)
         case ClusterUnreachable() | TopicMissing():
             return _kafka_unavailable(error, request_id=request_id)
         case _:
-            _log.error("api_defect", request_id=request_id, error=type(error).__name__, where=_where(error))
-            return Problem(kind="internal", detail="The log has more, under this request_id.")
+            return _defect(error, request_id=request_id)
 
 
-def _unavailable(error: DatabaseUnreachableError | SchemaMissingError, *, request_id: str) -> Problem:
+def _unavailable(
+    error: DatabaseUnreachableError | SchemaMissingError | KafkaEdgeError, *, request_id: str
+) -> Problem:
     match error:
+        case KafkaEdgeError():
+            event, detail = (
+                "kafka_unavailable",
+                "Kafka gives no answer, and this needs it. Nothing was done. Try again when it is back.",
+            )
         case LockHeldError():
             event, detail = (
                 "database_too_slow",
@@ -83,6 +129,7 @@ def _unavailable(error: DatabaseUnreachableError | SchemaMissingError, *, reques
     return Problem(kind="unavailable", detail=detail, headers={"Retry-After": "2"})
 
 
+<<<<<<< HEAD
 def _kafka_unavailable(error: ClusterUnreachable | TopicMissing, *, request_id: str) -> Problem:
     _log.warning("kafka_unavailable", request_id=request_id, error=str(error))
     detail = (
@@ -91,6 +138,11 @@ def _kafka_unavailable(error: ClusterUnreachable | TopicMissing, *, request_id: 
         else "Kafka gives no answer. What needs the database alone goes on. Try again later."
     )
     return Problem(kind="unavailable", detail=detail, headers={"Retry-After": "2"})
+=======
+def _defect(error: Exception, *, request_id: str) -> Problem:
+    _log.error("api_defect", request_id=request_id, error=type(error).__name__, where=_where(error))
+    return Problem(kind="internal", detail="The log has more, under this request_id.")
+>>>>>>> letters
 
 
 def _where(error: BaseException) -> list[str]:

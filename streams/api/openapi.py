@@ -12,7 +12,7 @@ from pydantic.json_schema import models_json_schema
 
 from connectors.webhook.endpoint import ENDPOINT_ID
 from streams.api.body import JSON, MERGE_PATCH
-from streams.api.operation import Operation
+from streams.api.operation import IDEMPOTENCY_KEY_PATTERN, Operation
 from streams.api.problem import CONTENT_TYPE, KINDS
 from streams.api.views import ProblemView
 
@@ -40,12 +40,23 @@ _TEXT: Final = {"type": "string"}
 _IDS: Final = {
     "endpoint_id": {"type": "string", "pattern": f"^{ENDPOINT_ID.pattern}$"},
     "delivery_id": {"type": "string", "format": "uuid"},
+    "dead_letter_id": {"type": "string", "format": "uuid"},
+    "replay_id": {"type": "string", "format": "uuid"},
 }
 _IF_MATCH: Final = {
     "name": "If-Match",
     "in": "header",
     "description": "The ETag that you have seen: if the endpoint was changed since, nothing is done (412).",
     "schema": {"type": "string", "pattern": '^("[0-9]{1,18}"|\\*)$'},
+}
+
+_IDEMPOTENCY_KEY: Final = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": True,
+    "description": "A text of your own, such as a UUID. A request that is repeated with it does nothing more, and gets "
+    "the same replay back; with another request it is refused (422).",
+    "schema": {"type": "string", "pattern": f"^{IDEMPOTENCY_KEY_PATTERN}$"},
 }
 
 
@@ -121,6 +132,8 @@ def _parameters(operation: Operation, refs: dict[Any, Any], schemas: dict[str, A
     ]
     if operation.conditional:
         parameters.append(_IF_MATCH)
+    if operation.idempotent:
+        parameters.append(_IDEMPOTENCY_KEY)
     model = schemas[refs[operation.query, "validation"]["$ref"].rpartition("/")[2]]
     parameters += [
         {
@@ -147,13 +160,15 @@ def _responses(operation: Operation, refs: dict[Any, Any]) -> dict[str, Any]:
     headers: dict[str, Any] = {}
     if operation.tagged:
         headers["ETag"] = {"description": "For If-Match.", "schema": _TEXT}
-    if operation.status == 201:  # noqa: PLR2004 - Created
+    if operation.status == 201 or operation.starts_replay:  # noqa: PLR2004 - Created
         headers["Location"] = {"description": "Where it is.", "schema": _TEXT}
     if headers:
         success["headers"] = headers
     kinds = [*_ALWAYS, *operation.problems, *(_WITH_BODY if operation.body is not None else ())]
     if operation.conditional:
         kinds += ["header-invalid", "revision-differs"]
+    if operation.idempotent:
+        kinds += ["header-invalid", "idempotency-key-reused"]
     responses = {str(operation.status): success}
     problem = {CONTENT_TYPE: {"schema": refs[ProblemView, "serialization"]}}
     for status in sorted({KINDS[kind][0] for kind in kinds}):

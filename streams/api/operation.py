@@ -15,9 +15,17 @@ import psycopg
 from pydantic import BaseModel
 
 from connectors.postgres.audit import Actor, AuditLog
+from connectors.postgres.dead_letters import DeadLetters
 from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import DeliveryNotFoundError, EndpointNotFoundError
+from connectors.postgres.errors import (
+    DeadLetterNotFoundError,
+    DeliveryNotFoundError,
+    EndpointNotFoundError,
+    ReplayNotFoundError,
+)
+from connectors.postgres.redrives import RedriveStore
+from connectors.postgres.replays import ReplayStore
 from connectors.webhook.endpoint import ENDPOINT_ID
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Scope
@@ -27,7 +35,15 @@ from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.texts import UUID_FORM
 from streams.settings import Settings
 
+<<<<<<< HEAD
 __all__ = ["Answer", "Call", "OfBacklog", "Operation", "check_revision", "etag"]
+=======
+__all__ = ["IDEMPOTENCY_KEY_PATTERN", "Answer", "Call", "Operation", "check_revision", "etag"]
+
+IDEMPOTENCY_KEY_PATTERN: Final = r"[\x21-\x7e]{1,200}"
+"""What an Idempotency-Key is, whole."""
+
+>>>>>>> letters
 
 _ETAG: Final = re.compile(r'"([0-9]{1,18})"')
 
@@ -45,6 +61,7 @@ class Call:
     query: Any
     body: Any
     if_match: str | None = None
+    idempotency_key: str | None = None
 
     @property
     def endpoints(self) -> EndpointStore:
@@ -60,6 +77,21 @@ class Call:
     def log(self) -> DeliveryLog:
         """The delivery log."""
         return DeliveryLog(self.connection)
+
+    @property
+    def dead_letters(self) -> DeadLetters:
+        """The dead letters, changed in this caller's name."""
+        return DeadLetters(self.connection, actor=self.actor)
+
+    @property
+    def redrives(self) -> RedriveStore:
+        """The redrives."""
+        return RedriveStore(self.connection)
+
+    @property
+    def replays(self) -> ReplayStore:
+        """The replays, asked for in this caller's name."""
+        return ReplayStore(self.connection, actor=self.actor)
 
     @property
     def endpoint_id(self) -> str:
@@ -85,6 +117,30 @@ class Call:
             raise DeliveryNotFoundError("(no id)")
         return delivery_id
 
+    @property
+    def dead_letter_id(self) -> str:
+        """The dead letter that the path names.
+
+        Raises:
+            DeadLetterNotFoundError: what stands there can't be an id, so there is none.
+        """
+        letter_id = self.path["dead_letter_id"]
+        if not UUID_FORM.fullmatch(letter_id):
+            raise DeadLetterNotFoundError("(no id)")
+        return letter_id
+
+    @property
+    def replay_id(self) -> str:
+        """The replay that the path names.
+
+        Raises:
+            ReplayNotFoundError: what stands there can't be an id, so there is none.
+        """
+        replay_id = self.path["replay_id"].lower()
+        if not UUID_FORM.fullmatch(replay_id):
+            raise ReplayNotFoundError("(no id)")
+        return replay_id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
@@ -107,7 +163,7 @@ class Operation:
 
     Attributes:
         name: for programs; `operationId`.
-        path: with `{endpoint_id}` or `{delivery_id}` where an id stands.
+        path: with `{endpoint_id}`, `{delivery_id}`, `{replay_id}` or `{dead_letter_id}` where an id stands.
         scope: what its caller's token needs.
         body: the model of its body; None if it takes none.
         body_required: whether an empty body is refused.
@@ -115,6 +171,8 @@ class Operation:
         problems: the kinds of problem of its own, beside those that any request may meet.
         conditional: whether it heeds If-Match.
         tagged: whether it answers an ETag.
+        idempotent: whether it needs an Idempotency-Key, and is done once for each.
+        starts_replay: whether the replayers are to look for something new when it was done.
         reads_log: whether it reads the delivery log, and so runs where it can hold up no others.
         run: what it does, over a connection; or what it answers of Kafka's backlog.
     """
@@ -134,6 +192,8 @@ class Operation:
     problems: tuple[str, ...] = ()
     conditional: bool = False
     tagged: bool = False
+    idempotent: bool = False
+    starts_replay: bool = False
     reads_log: bool = False
     run: Callable[[Call], Answer] | OfBacklog
 

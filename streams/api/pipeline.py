@@ -22,7 +22,11 @@ from streams.api.backlog import Backlog
 from streams.api.body import JSON, MERGE_PATCH, check_media_type, read_bytes
 from streams.api.database import Database
 from streams.api.faults import problem_of
+<<<<<<< HEAD
 from streams.api.operation import Answer, Call, OfBacklog, Operation
+=======
+from streams.api.operation import IDEMPOTENCY_KEY_PATTERN, Answer, Call, Operation
+>>>>>>> letters
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.validation import read_body, read_query
 from streams.settings import Settings
@@ -41,6 +45,7 @@ _TOKEN: Final = web.RequestKey("token", str)
 _ID: Final = web.RequestKey("request_id", str)
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_IDEMPOTENCY_KEY: Final = re.compile(IDEMPOTENCY_KEY_PATTERN)
 _SAFE: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
@@ -82,6 +87,7 @@ class Pipeline:
         settings: what endpoints have to keep to.
         keys: for what endpoints keep secret.
         now: the time, aware.
+        wake_replayers: called when there is a new replay.
     """
 
     def __init__(
@@ -94,6 +100,7 @@ class Pipeline:
         settings: Settings,
         keys: KeyRing,
         now: Callable[[], datetime],
+        wake_replayers: Callable[[], None],
     ) -> None:
         self._database = database
         self._log = log
@@ -102,6 +109,7 @@ class Pipeline:
         self._settings = settings
         self._keys = keys
         self._now = now
+        self._wake_replayers = wake_replayers
         self._at_work = 0
 
     def handler(self, operation: Operation) -> _Handler:
@@ -166,9 +174,13 @@ class Pipeline:
         if_match = request.headers.getall("If-Match", [])
         if if_match and not operation.conditional:
             raise ProblemError(header_invalid("If-Match", "this operation takes no condition"))
+<<<<<<< HEAD
         run = operation.run
         if isinstance(run, OfBacklog):
             return run.answer(await self._backlog.now())
+=======
+        idempotency_key = _idempotency_key(request) if operation.idempotent else None
+>>>>>>> letters
         actor = Actor(name=token.name, request_id=request[_ID])
         now = self._now()
 
@@ -184,10 +196,25 @@ class Pipeline:
                     query=query,
                     body=body,
                     if_match=", ".join(if_match) if if_match else None,
+                    idempotency_key=idempotency_key,
                 )
             )
 
+<<<<<<< HEAD
         return await (self._log if operation.reads_log else self._database).run(work)
+=======
+        answer = await (self._log if operation.reads_log else self._database).run(work)
+        if operation.starts_replay:
+            self._wake_replayers()  # its row is committed
+        if answer.body is None:
+            return web.Response(status=operation.status, headers=answer.headers)
+        return web.Response(
+            status=operation.status,
+            text=answer.body.model_dump_json(),
+            content_type=JSON,
+            headers=answer.headers,
+        )
+>>>>>>> letters
 
 
 async def _body(operation: Operation, request: web.Request) -> Any:
@@ -197,6 +224,22 @@ async def _body(operation: Operation, request: web.Request) -> Any:
     if content:
         check_media_type(request, (MERGE_PATCH, JSON) if operation.merge_patch else (JSON,))
     return read_body(operation.body, content)
+
+
+def _idempotency_key(request: web.Request) -> str:
+    given = request.headers.getall("Idempotency-Key", [])
+    if not given:
+        raise ProblemError(
+            header_invalid(
+                "Idempotency-Key",
+                "this is required: a text of your own, such as a UUID; the same one when you repeat the request",
+            )
+        )
+    if len(given) > 1 or not _IDEMPOTENCY_KEY.fullmatch(given[0]):
+        raise ProblemError(
+            header_invalid("Idempotency-Key", "give one text of 1 to 200 printable ASCII characters")
+        )
+    return given[0]
 
 
 def _make_safe(response: web.StreamResponse, request_id: str) -> None:

@@ -27,10 +27,12 @@ KINDS: Final[dict[str, tuple[int, str]]] = {
     "method-not-allowed": (405, "This can't be done here"),
     "body-timeout": (408, "The body did not come in time"),
     "conflict": (409, "This can't be done now"),
+    "event-gone": (409, "Kafka no longer has the event"),
     "revision-differs": (412, "It was changed meanwhile"),
     "body-too-large": (413, "The body is too large"),
     "media-type-unsupported": (415, "The body is of the wrong type"),
     "body-invalid": (422, "The body breaks a rule"),
+    "idempotency-key-reused": (422, "The Idempotency-Key was used for another request"),
     "internal": (500, "This is a defect"),
     "unavailable": (503, "Not now"),
 }

@@ -20,14 +20,18 @@ from streams.api.audit_operations import AUDIT_OPERATIONS
 from streams.api.backlog import Backlog
 from streams.api.body import JSON
 from streams.api.database import Database
+from streams.api.dead_letter_operations import DEAD_LETTER_OPERATIONS
 from streams.api.delivery_operations import DELIVERY_OPERATIONS
 from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
 from streams.api.page.files import PageFile, page_files, page_response
 from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_invalid, request_id_of
 from streams.api.problem import Problem
+from streams.api.replay_operations import REPLAY_OPERATIONS
 from streams.api.secret_operations import SECRET_OPERATIONS
 from streams.api.tier_operations import TIER_OPERATIONS
+from streams.api.texts import UUID_FORM
+from streams.replay.process import ReplayThreads
 from streams.settings import Settings
 
 __all__ = ["LOCK_WITHIN", "LOG_READ_WITHIN", "OPERATIONS", "Server"]
@@ -40,6 +44,8 @@ OPERATIONS: Final = (
     *AUDIT_OPERATIONS,
     *DELIVERY_OPERATIONS,
     *TIER_OPERATIONS,
+    *DEAD_LETTER_OPERATIONS,
+    *REPLAY_OPERATIONS,
 )
 LOG_READ_WITHIN: Final = timedelta(seconds=5)
 """How long a statement that reads the delivery log may take."""
@@ -51,6 +57,9 @@ _CONNECTIONS: Final = 8
 _WITHIN: Final = timedelta(seconds=5)
 _LOG_CONNECTIONS: Final = 4
 _LOG_READS: Final = 16
+
+#: An id and nothing else: beside the letters stand their actions, which are no letters.
+_DEAD_LETTER_ID: Final = f"{{dead_letter_id:{UUID_FORM.pattern}}}"
 
 _KEEP_ALIVE_S: Final = 75.0
 _LINGER_S: Final = 2.0
@@ -74,6 +83,15 @@ class Server:
         self._runner = runner
         self._listening = listening
         self._backlog = backlog
+        self,
+        runner: web.AppRunner,
+        listening: asyncio.Server,
+        replays: ReplayThreads,
+        *databases: Database,
+    ) -> None:
+        self._runner = runner
+        self._listening = listening
+        self._replays = replays
         self._databases = databases
         self.host, self.port = listening.sockets[0].getsockname()[:2]
 
@@ -110,6 +128,7 @@ class Server:
             longest_for_lock=log_read_within / 2,
         )
         backlog = Backlog(settings.kafka_bootstrap_servers, tiers=settings.tiers, now_s=time.monotonic)
+        replays = ReplayThreads(settings)
         pipeline = Pipeline(
             database=database,
             log=log,
@@ -118,6 +137,7 @@ class Server:
             settings=settings,
             keys=keys,
             now=now,
+            wake_replayers=replays.wake,
         )
         runner = web.AppRunner(_application(pipeline), shutdown_timeout=_FINISH_WITHIN_S)
         await runner.setup()
@@ -144,11 +164,14 @@ class Server:
         database.open()
         log.open()
         return cls(runner, listening, backlog, database, log)
+        replays.start()
+        return cls(runner, listening, replays, database, log)
 
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""
         self._listening.close()
         await self._runner.cleanup()
+        await asyncio.get_running_loop().run_in_executor(None, self._replays.stop)
         for database in self._databases:
             await database.close()
         await self._backlog.close()
@@ -198,7 +221,8 @@ def _application(pipeline: Pipeline) -> web.Application:
 
     application = web.Application(middlewares=[answered])
     for operation in OPERATIONS:
-        application.router.add_route(operation.method, operation.path, pipeline.handler(operation))
+        path = operation.path.replace("{dead_letter_id}", _DEAD_LETTER_ID)
+        application.router.add_route(operation.method, path, pipeline.handler(operation))
     document = orjson.dumps(openapi_document(OPERATIONS))
 
     async def openapi(request: web.Request) -> web.Response:

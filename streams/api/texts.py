@@ -28,8 +28,10 @@ from outbox.event_type import EVENT_TYPE_RULE, MAX_EVENT_TYPE_CHARACTERS, is_eve
 __all__ = [
     "UUID_FORM",
     "AgeSeconds",
+    "DeadLetterId",
     "Description",
     "EndpointId",
+    "ErrorCodeText",
     "EventId",
     "EventTypeFilter",
     "EventTypeText",
@@ -101,6 +103,14 @@ def _uuid(text: object) -> UUID:
     return UUID(text)
 
 
+def _dead_letter_id(text: object) -> UUID:
+    if not isinstance(text, str) or not UUID_FORM.fullmatch(text):
+        raise _broken(
+            "this is no id of a dead letter, which is a UUID of 32 hexadecimal digits in five groups"
+        )
+    return UUID(text)
+
+
 def _moment(text: object) -> datetime:
     moment = _date_time(text) if isinstance(text, str) and _DATE_TIME.fullmatch(text) else None
     if moment is None:
@@ -161,6 +171,15 @@ TargetText = Annotated[
 ]
 EventId = Annotated[
     UUID, BeforeValidator(_uuid), Field(description="The event's id, which is its `webhook-id`.")
+]
+DeadLetterId = Annotated[UUID, BeforeValidator(_dead_letter_id)]
+ErrorCodeText = Annotated[
+    str,
+    Field(
+        pattern=r"^[A-Z][A-Z0-9_]{0,63}$",
+        description="An error code.",
+        examples=["ENDPOINT_EXHAUSTED"],
+    ),
 ]
 EventTypeText = Annotated[
     str,

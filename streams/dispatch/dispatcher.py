@@ -14,6 +14,7 @@ from datetime import timedelta
 
 import structlog
 
+from outbox.event import Event
 from streams.commit.ledger import PartitionLedger
 from streams.dispatch.directory import Directory
 from streams.dispatch.drain import Drain
@@ -29,7 +30,7 @@ from streams.records.attempt import Attempt
 from streams.records.delivery import Delivery, Origin
 from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome, Rejected, Succeeded
 from streams.records.target import TEST_EVENT_TYPE, TargetName
-from streams.records.wire import decode_delivery, decode_event, header_map
+from streams.records.wire import decode_delivery, decode_event, decode_unrouted, header_map, is_unrouted
 from streams.retry.policy import decide
 from streams.retry.tiers import RetryTiers
 
@@ -106,28 +107,15 @@ class Dispatcher:
         if not ledger.recent.first_time(event.id, offset=record.offset):
             ledger.settle(record.offset)
             return
-        if event.type == TEST_EVENT_TYPE:
-            targets = self._directory.for_test(event.aggregate_id)
-        else:
-            targets = self._directory.for_type(event.type)
-        if targets:
-            flight.open_turns = len(targets)
-            for target in targets:
-                self._open(Delivery(event=event, target=target.name, origin=origin), target, flight)
-        elif self._discard_unrouted:
-            ledger.settle(record.offset)
-        else:
-            nobody = (
-                "the endpoint that this test event is for is disabled, deleted, or not known to this worker yet"
-                if event.type == TEST_EVENT_TYPE
-                else f"no handler is registered for {event.type}, and no endpoint is subscribed to it"
-            )
-            self._bury(record, headers, flight, code=ErrorCode.HANDLER_NOT_REGISTERED, error=nobody)
+        self._route(record, headers, flight, event=event, origin=origin)
 
     def take_redelivery(self, record: Received, ledger: PartitionLedger) -> None:
         """A record of `outbox.redelivery`: one turn for the one target it names."""
         headers = header_map(record.headers)
         flight = Flight(ledger, record.offset)
+        if is_unrouted(headers):
+            self._take_unrouted(record, headers, flight)
+            return
         try:
             delivery = decode_delivery(headers, key=record.key, value=record.value)
         except RecordMalformed as error:
@@ -146,6 +134,49 @@ class Dispatcher:
         flight.open_turns = 1
         target = self._directory.by_name(delivery.target) or UnknownTarget(delivery.target)
         self._open(delivery, target, flight)
+
+    def _take_unrouted(self, record: Received, headers: dict[str, bytes], flight: Flight) -> None:
+        """An event that nobody wanted, and that somebody sends again: to each target that wants it now."""
+        try:
+            unrouted = decode_unrouted(headers, key=record.key, value=record.value)
+        except RecordMalformed as error:
+            self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
+            return
+        event, replay_id = unrouted.event, unrouted.replay_id
+        if not flight.ledger.recent.first_time((event.id, replay_id), offset=record.offset):
+            flight.ledger.settle(record.offset)
+            return
+        self._route(record, headers, flight, event=event, origin=unrouted.origin, replay_id=replay_id)
+
+    def _route(
+        self,
+        record: Received,
+        headers: dict[str, bytes],
+        flight: Flight,
+        *,
+        event: Event,
+        origin: Origin,
+        replay_id: str | None = None,
+    ) -> None:
+        """One turn for each target that wants an event; a dead letter if none does."""
+        if event.type == TEST_EVENT_TYPE:
+            targets = self._directory.for_test(event.aggregate_id)
+        else:
+            targets = self._directory.for_type(event.type)
+        if targets:
+            flight.open_turns = len(targets)
+            for target in targets:
+                delivery = Delivery(event=event, target=target.name, origin=origin, replay_id=replay_id)
+                self._open(delivery, target, flight)
+        elif self._discard_unrouted:
+            flight.ledger.settle(record.offset)
+        else:
+            nobody = (
+                "the endpoint that this test event is for is disabled, deleted, or not known to this worker yet"
+                if event.type == TEST_EVENT_TYPE
+                else f"no handler is registered for {event.type}, and no endpoint is subscribed to it"
+            )
+            self._bury(record, headers, flight, code=ErrorCode.HANDLER_NOT_REGISTERED, error=nobody)
 
     async def drain(self, *, limit_s: float) -> None:
         """Let what has begun end, within the limit; park what has not by then. Nothing new is taken until `resume`.

@@ -74,6 +74,7 @@ class EndpointTarget:
         event = delivery.event
         try:
             static = {name: value.reveal() for name, value in endpoint.headers}
+            replay = {} if delivery.replay_id is None else {"webhook-replay": delivery.replay_id}
             answer = await self._sender.send(
                 Request(
                     endpoint=endpoint,
@@ -81,7 +82,7 @@ class EndpointTarget:
                     timestamp=self._now(),
                     body=event.payload,
                     content_type=event.content_type,
-                    headers={**event.headers, **static, "webhook-event-type": event.type},
+                    headers={**event.headers, **static, "webhook-event-type": event.type, **replay},
                 )
             )
         except SecretLockedError as error:

@@ -7,11 +7,10 @@ it is passed over, and told.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, NamedTuple
+from datetime import datetime
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from streams.recorder.entry import Entry
-
-__all__ = ["BATCH_BYTES", "BATCH_RECORDS", "Batch", "Place", "Read"]
+__all__ = ["BATCH_BYTES", "BATCH_RECORDS", "Batch", "Dated", "Place", "Read"]
 
 #: A transaction is decoded in one go by the walsender that serves Debezium, and events behind it wait for that. Batches
 #: of 5,000 cost a seventh less, and made commit → Kafka three times as long at p99 while the recorder caught up.
@@ -19,8 +18,20 @@ BATCH_RECORDS: Final = 1_000
 BATCH_BYTES: Final = 8 * 1024 * 1024
 
 
+class Dated(Protocol):
+    """What a batch holds: an entry that says in which day's partition its row is."""
+
+    @property
+    def dated_at(self) -> datetime:
+        """The moment whose UTC day it is kept in."""
+        ...
+
+
+E = TypeVar("E", bound=Dated)
+
+
 class Place(NamedTuple):
-    """Where a record stands in the topic of attempts."""
+    """Where a record stands in its topic."""
 
     partition: int
     offset: int
@@ -30,18 +41,18 @@ class Place(NamedTuple):
         return f"{self.partition}/{self.offset}"
 
 
-class Read(NamedTuple):
+class Read(NamedTuple, Generic[E]):
     """A record that was read, and where."""
 
     place: Place
-    entry: Entry
+    entry: E
 
 
-class Batch:
+class Batch(Generic[E]):
     """Fills up, is written, and gives way to the next."""
 
     def __init__(self) -> None:
-        self._reads: list[Read] = []
+        self._reads: list[Read[E]] = []
         self._next_offsets: dict[int, int] = {}
         self._bytes = 0
         self._records = 0
@@ -51,7 +62,7 @@ class Batch:
         return bool(self._next_offsets)
 
     @property
-    def reads(self) -> list[Read]:
+    def reads(self) -> list[Read[E]]:
         """What is to be written."""
         return self._reads
 
@@ -65,7 +76,7 @@ class Batch:
         """Whether it should be written before anything more is read."""
         return self._records >= BATCH_RECORDS or self._bytes >= BATCH_BYTES
 
-    def add(self, place: Place, entry: Entry | None, *, size_bytes: int) -> None:
+    def add(self, place: Place, entry: E | None, *, size_bytes: int) -> None:
         """Put in a record; None for one that can't be read."""
         self._next_offsets[place.partition] = place.offset + 1
         self._records += 1

@@ -59,8 +59,8 @@ class Entry:
     delivery: DeliveryRow
 
     @property
-    def created_at(self) -> datetime:
-        """When the event was committed."""
+    def dated_at(self) -> datetime:
+        """When the event was committed: a delivery and its attempts are in that day."""
         return self.attempt.created_at
 
 

@@ -1,18 +1,18 @@
-"""The recorder: reads `outbox.attempts`, has the batches kept in Postgres, and commits what is kept.
+"""The recorder: reads one topic, has the batches kept in Postgres, and commits what is kept.
 
 A plain `confluent_kafka` consumer in a group of its own, in one thread; the last in the data's way: nothing waits for
-it. Invariants: an offset is committed when its record is in Postgres, or told as passed over; what was read and not
-written when the partitions go is forgotten, for their next owner to read. So a crash at any point, two recorders at
-once, or one that wakes up late write some records twice, which the log doesn't show. While Postgres is away it holds
-one batch, polls on (so it stays in the group), and tries again. Must not decide how a delivery stands: that is
-`fold`.
+it. Which topic, how it is read and where it is kept are given. Invariants: an offset is committed when its record is
+in Postgres, or told as passed over; what was read and not written when the partitions go is forgotten, for their next
+owner to read. So a crash at any point, two recorders at once, or one that wakes up late write some records twice,
+which the log doesn't show. While Postgres is away it holds one batch, polls on (so it stays in the group), and tries
+again. Must not decide what a record means: that is its source's matter, and `fold`'s.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar, cast
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
@@ -20,10 +20,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from connectors.kafka.place import place_of
 from connectors.postgres.errors import DatabaseUnreachableError, PostgresError
 from streams.errors import RecorderFailed, RecordMalformed
-from streams.recorder.batch import Batch, Place
-from streams.recorder.entry import Entry, read_entry
+from streams.recorder.batch import Batch, Dated, Place
 from streams.recorder.keeper import Keeper
-from streams.topics import ATTEMPTS, RECORDER_GROUP
+from streams.recorder.source import Incoming, Source
 
 __all__ = ["Recorder"]
 
@@ -36,11 +35,15 @@ _POLL_S: Final = 0.1
 _COMMITTED_WITHIN_S: Final = 5.0
 
 
-class Recorder:
-    """One recorder process's work.
+E = TypeVar("E", bound=Dated)
+
+
+class Recorder(Generic[E]):
+    """What one recorder process does with one topic.
 
     Args:
         bootstrap_servers: where Kafka is.
+        source: what is read.
         keeper: where the batches go.
         session_timeout_s: after how much silence the group gives a dead recorder's partitions away.
         monotonic_s: seconds that only go forward.
@@ -50,13 +53,16 @@ class Recorder:
         self,
         bootstrap_servers: str,
         *,
-        keeper: Keeper,
+        source: Source[E],
+        keeper: Keeper[E],
         session_timeout_s: float,
         monotonic_s: Callable[[], float],
     ) -> None:
+        self._source = source
         self._keeper = keeper
         self._monotonic_s = monotonic_s
-        self._batch = Batch()
+        self._log = _log.bind(topic=source.topic)
+        self._batch: Batch[E] = Batch()
         self._unreadable: list[tuple[Place, str]] = []
         self._owned: list[TopicPartition] = []
         self._expected: dict[int, int] = {}
@@ -65,8 +71,8 @@ class Recorder:
         self._consumer = Consumer(
             {
                 "bootstrap.servers": bootstrap_servers,
-                "group.id": RECORDER_GROUP,
-                "client.id": RECORDER_GROUP,
+                "group.id": source.group,
+                "client.id": source.group,
                 "enable.auto.commit": False,
                 "auto.offset.reset": "earliest",
                 "session.timeout.ms": round(session_timeout_s * 1000),
@@ -87,9 +93,9 @@ class Recorder:
             RecorderFailed: the consumer is broken for good. Restart the process: nothing is lost by it.
         """
         self._consumer.subscribe(
-            [ATTEMPTS], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
+            [self._source.topic], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._lost
         )
-        _log.info("recorder_started")
+        self._log.info("recorder_started")
         try:
             while not stopping():
                 self._keeper.tend()
@@ -98,7 +104,7 @@ class Recorder:
         finally:
             self._consumer.close()  # revokes, and so commits
             self._keeper.close()
-            _log.info("recorder_stopped", **self._keeper.counts)
+            self._log.info("recorder_stopped", **self._keeper.counts)
 
     def _collect(self, stopping: Callable[[], bool]) -> None:
         """Read until the batch is full, or its time is over."""
@@ -117,33 +123,30 @@ class Recorder:
         if error is None:
             self._read(message)
         elif error.fatal():
-            raise RecorderFailed(f"reading {ATTEMPTS} failed for good: {error.str()}")
+            raise RecorderFailed(f"reading {self._source.topic} failed for good: {error.str()}")
         else:
             # It heals by itself (a broker that restarts, a topic that is about to be created): librdkafka goes on.
-            _log.warning("read_failed", error=error.str())
+            self._log.warning("read_failed", error=error.str())
 
     def _read(self, message: Message) -> None:
-        _, number, offset = place_of(message)
-        place, value = Place(number, offset), message.value()
-        self._check_gap(place)
-        entry: Entry | None = None
+        record = _incoming(message)
+        self._check_gap(record.place)
+        entry: E | None = None
         try:
-            entry = read_entry(value)
+            entry = self._source.read(record)
         except RecordMalformed as error:
-            self._unreadable.append((place, str(error)))
-        self._batch.add(place, entry, size_bytes=len(value or b""))
+            self._unreadable.append((record.place, str(error)))
+        self._batch.add(record.place, entry, size_bytes=len(record.value or b""))
 
     def _check_gap(self, place: Place) -> None:
         """Say it where Kafka has deleted records before they were read: the recorder was down for too long."""
         expected = self._expected.get(place.partition)
         if expected is not None and place.offset > expected:
-            _log.error(
-                "attempts_deleted_unread",
-                topic=ATTEMPTS,
+            self._log.error(
+                self._source.deleted_unread,
                 partition=place.partition,
                 count=place.offset - expected,
-                what="the delivery log lacks them; deliveries don't. Keep the recorder running, or raise "
-                "OUTBOX_RETENTION_HOURS",
+                what=self._source.consequence,
             )
         self._expected[place.partition] = place.offset + 1
 
@@ -165,12 +168,12 @@ class Recorder:
             if self._waiting:
                 self._waiting = False
                 self._consumer.resume(self._owned)
-                _log.info("postgres_back", after_s=round(self._monotonic_s() - since_s, 1))
+                self._log.info("postgres_back", after_s=round(self._monotonic_s() - since_s, 1))
 
     def _wait(self, error: PostgresError, wait_s: float, stopping: Callable[[], bool]) -> None:
         """Let time pass without reading; polling goes on, which keeps us in the group and hears of rebalances."""
         event = "postgres_away" if isinstance(error, DatabaseUnreachableError) else "postgres_refuses"
-        _log.warning(event, error=str(error), again_in_s=wait_s, held=len(self._batch.reads))
+        self._log.warning(event, error=str(error), again_in_s=wait_s, held=len(self._batch.reads))
         if not self._waiting:
             self._waiting = True
             self._consumer.pause(self._owned)
@@ -186,24 +189,26 @@ class Recorder:
             self._keeper.skip(places, reason="unreadable", error=error)
         self._unreadable.clear()
 
-    def _commit(self, batch: Batch) -> None:
+    def _commit(self, batch: Batch[E]) -> None:
         self._kept_offsets.update(batch.next_offsets)
         self._commit_offsets(batch.next_offsets, asynchronous=True)
 
     def _commit_offsets(self, next_offsets: Any, *, asynchronous: bool) -> None:
-        offsets = [TopicPartition(ATTEMPTS, number, offset) for number, offset in next_offsets.items()]
+        offsets = [
+            TopicPartition(self._source.topic, number, offset) for number, offset in next_offsets.items()
+        ]
         if not offsets:
             return
         try:
             self._consumer.commit(offsets=offsets, asynchronous=asynchronous)  # type: ignore[call-overload]
         except KafkaException as exception:
             # The partitions are somebody else's, or the broker is away: what isn't committed is read and written again.
-            _log.warning("commit_refused", error=exception.args[0].str())
+            self._log.warning("commit_refused", error=exception.args[0].str())
 
     def _on_commit(self, error: KafkaError | None, partitions: list[TopicPartition]) -> None:
         refused = error or next((tp.error for tp in partitions if tp.error is not None), None)
         if refused is not None:
-            _log.warning("commit_refused", error=refused.str())
+            self._log.warning("commit_refused", error=refused.str())
 
     def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._owned = partitions
@@ -212,13 +217,13 @@ class Recorder:
             self._expected = {tp.partition: tp.offset for tp in committed if tp.offset >= 0}
         except KafkaException as exception:
             # Only the check for a gap misses it: where to read on from, the client asks by itself.
-            _log.warning("committed_unknown", error=exception.args[0].str())
+            self._log.warning("committed_unknown", error=exception.args[0].str())
         consumer.assign(partitions)
         if self._waiting:
             consumer.pause(partitions)
         else:
             consumer.resume(partitions)  # librdkafka remembers over a rebalance what was paused
-        _log.info("recorder_assigned", count=len(partitions))
+        self._log.info("recorder_assigned", count=len(partitions))
 
     def _revoked(self, _consumer: Consumer, _partitions: list[TopicPartition]) -> None:
         """The partitions go to somebody else. What was read and not kept is read again there."""
@@ -235,3 +240,12 @@ class Recorder:
         self._owned = []
         self._expected.clear()
         self._kept_offsets.clear()
+
+
+def _incoming(message: Message) -> Incoming:
+    _, number, offset = place_of(message)
+    _, appended_at_ms = message.timestamp()
+    headers = cast(
+        "list[tuple[str, bytes | None]]", message.headers() or []
+    )  # the stub knows of no null value
+    return Incoming(Place(number, offset), appended_at_ms, message.key(), headers, message.value())

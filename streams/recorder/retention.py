@@ -1,6 +1,7 @@
-"""Which days the delivery log keeps, and so which entries it takes. Pure.
+"""Which days a log keeps, and so which entries it takes. Pure.
 
-A day is that of the event's commit, in UTC, and it is today by Postgres' clock. An entry of an older day comes from a
+A day is that of the event's commit, for the delivery log, or of a dead letter's death, in UTC, and it is today by
+Postgres' clock. An entry of an older day comes from a
 delivery that is retried or replayed past the log's retention: its partition is gone, and one made for it would be
 dropped within the hour. One from far ahead comes from a row whose `created_at` was made up: a partition for each such
 day would fill the catalogue with days that retention never gets to.
@@ -28,6 +29,15 @@ class Retention:
     """
 
     days: int
+
+    @classmethod
+    def of_hours(cls, hours: int) -> Retention:
+        """So many whole days that nothing goes before these hours are over, whatever the time of day.
+
+        >>> Retention.of_hours(720).days, Retention.of_hours(1).days
+        (30, 1)
+        """
+        return cls(-(-hours // 24))
 
     def oldest(self, today: date) -> date:
         """The first day that is kept."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from outbox.event import Event
 from streams.records.target import TargetName
 
-__all__ = ["Delivery", "Origin"]
+__all__ = ["Delivery", "Origin", "Unrouted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,3 +39,15 @@ class Delivery:
     deferrals: int = 0
     first_failed_at_ms: int | None = None
     replay_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unrouted:
+    """An event that no target wanted, on its way back: each target that wants it now has a delivery of it.
+
+    It is no delivery, and has used no budget. `replay_id` says which redrive sent it.
+    """
+
+    event: Event
+    origin: Origin
+    replay_id: str

@@ -6,7 +6,7 @@ Headers are UTF-8 text, written whole at each hop and never appended, so a recor
 Pure. Everything that comes from Kafka is untrusted here: what can't be read raises `RecordMalformed`, nothing else.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from uuid import UUID
 
@@ -14,7 +14,7 @@ import orjson
 
 from outbox.event import Event
 from streams.errors import RecordMalformed
-from streams.records.delivery import Delivery, Origin
+from streams.records.delivery import Delivery, Origin, Unrouted
 from streams.records.target import parse_target
 
 __all__ = [
@@ -23,9 +23,12 @@ __all__ = [
     "cut",
     "decode_delivery",
     "decode_event",
+    "decode_unrouted",
     "encode_delivery",
     "encode_event",
+    "encode_unrouted",
     "header_map",
+    "is_unrouted",
     "read_int",
     "read_origin",
 ]
@@ -93,6 +96,20 @@ def decode_delivery(headers: dict[str, bytes], *, key: bytes | None, value: byte
         raise RecordMalformed(f"the record of event {event.id} is no delivery: {_brief(error)}") from error
 
 
+def is_unrouted(headers: Mapping[str, bytes]) -> bool:
+    """Whether a record on `outbox.redelivery` is an event for whoever wants it, and no delivery to a target."""
+    return "outbox-target" not in headers and "outbox-replay-id" in headers
+
+
+def decode_unrouted(headers: dict[str, bytes], *, key: bytes | None, value: bytes | None) -> Unrouted:
+    """The event of such a record."""
+    return Unrouted(
+        event=decode_event(headers, key=key, value=value),
+        origin=read_origin(headers),
+        replay_id=_text(headers, "outbox-replay-id"),
+    )
+
+
 def encode_event(event: Event) -> Headers:
     """The headers of an event, as Debezium's outbox router writes them."""
     return [
@@ -119,6 +136,15 @@ def encode_delivery(delivery: Delivery) -> Headers:
     if delivery.replay_id is not None:
         headers.append(("outbox-replay-id", delivery.replay_id.encode()))
     return headers
+
+
+def encode_unrouted(unrouted: Unrouted) -> Headers:
+    """All headers of an event that is routed again."""
+    return [
+        *encode_event(unrouted.event),
+        ("outbox-origin", str(unrouted.origin).encode()),
+        ("outbox-replay-id", unrouted.replay_id.encode()),
+    ]
 
 
 def read_int(headers: dict[str, bytes], name: str) -> int | None:

@@ -10,6 +10,7 @@ a round trip, a bound, another program's judgement, or an error that is short an
 | commit metadata | `test_commit_metadata` | `test_ledger`, `test_commit_model`: what is done with it |
 | parked records, as the scheduler reads them | `test_parked_records` | `test_move`: laps, garbled headers |
 | attempt records, as the recorder reads them | `test_attempt_records` | `recorder/test_entry`: round trips |
+| dead letters, as the recorder reads them | `test_dead_letters` | `recorder/test_letter`: round trips |
 | `Retry-After` and `Location` | `test_response_headers` | `webhook/test_retry_after`, `webhook/test_verdict` |
 | responses, bodies, connections | `test_responses`, `test_excerpts`, `test_connections` | `webhook/test_response` |
 | URLs and addresses | `test_urls`, `test_addresses` | `webhook/test_url`, `webhook/test_address` |

@@ -84,18 +84,19 @@ class Child:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
-    def of(self, event: str) -> Sequence[Line]:
-        """The lines of one kind."""
-        return [line for line in self.lines if line.get("event") == event]
+    def of(self, event: str, **fields: object) -> Sequence[Line]:
+        """The lines of one kind, with these values of fields."""
+        wanted = {"event": event, **fields}.items()
+        return [line for line in self.lines if all(line.get(name) == value for name, value in wanted)]
 
-    def wait_for(self, event: str, *, count: int = 1, timeout_s: float = 40.0) -> Line:
+    def wait_for(self, event: str, *, count: int = 1, timeout_s: float = 40.0, **fields: object) -> Line:
         """Wait for the `count`-th line of a kind, and give it."""
         self.wait_until(
-            lambda: len([line for line in self._lines if line.get("event") == event]) >= count,
+            lambda: len(self.of(event, **fields)) >= count,
             what=f"{event} (number {count})",
             timeout_s=timeout_s,
         )
-        return self.of(event)[count - 1]
+        return self.of(event, **fields)[count - 1]
 
     def wait_until(self, holds: Callable[[], bool], *, what: str, timeout_s: float = 40.0) -> None:
         """Wait until something holds that its lines tell."""

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import count
 from secrets import token_hex
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 from uuid import UUID
 
 import psycopg
@@ -24,6 +24,7 @@ from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.secret import Secret
 from outbox.event_filter import EventFilter
 from outbox.row import OutboxRow
+from streams import topics
 from tests.support.answers import Answer
 from tests.support.attempt_log import AttemptLog
 from tests.support.child import Child
@@ -36,6 +37,7 @@ from tests.support.topics import TopicTail
 __all__ = ["Pipeline", "marked_payload"]
 
 _numbers = count(1)
+RECORDED: Final = {topics.ATTEMPTS, topics.DEAD_LETTER}
 
 
 class Pipeline:
@@ -85,9 +87,12 @@ class Pipeline:
         return child
 
     def recorder(self, **settings: object) -> Child:
-        """Start a recorder; it has its partitions when this returns."""
+        """Start a recorder; it has its partitions, of attempts and of dead letters, when this returns."""
         child = self.start("recorder", **{"database_url": self.installation.database_url, **settings})
-        child.wait_for("recorder_assigned")
+        child.wait_until(
+            lambda: {line.get("topic") for line in child.of("recorder_assigned")} >= RECORDED,
+            what="partitions of both topics",
+        )
         return child
 
     # What goes in

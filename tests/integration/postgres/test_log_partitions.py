@@ -16,6 +16,8 @@ from connectors.postgres.connection import connect
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.errors import DatabaseUnreachableError
 from connectors.postgres.log_partitions import (
+    DEAD_LETTER_TABLES,
+    TABLES,
     drop_days_before,
     make_days,
     may_make_days,
@@ -86,8 +88,8 @@ def test_only_who_owns_the_tables_may_make_partitions(url: str, connection: psyc
         with connect(url) as other:
             other.execute(f"set role {role}")
             assert not may_make_days(other)
-        connection.execute(f"alter table outbox.attempts owner to {role}")
-        connection.execute(f"alter table outbox.deliveries owner to {role}")
+        for table in (*TABLES, *DEAD_LETTER_TABLES):
+            connection.execute(f"alter table outbox.{table} owner to {role}")
         with connect(url) as other:
             other.execute(f"set role {role}")
             assert may_make_days(other)

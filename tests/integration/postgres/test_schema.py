@@ -62,6 +62,7 @@ def test_everything_of_it_is_in_the_schema_outbox(url: str) -> None:
         "audit",
         "deliveries",
         "attempts",
+        "replays",
         "_yoyo_migration",
         "_yoyo_log",
         "_yoyo_version",

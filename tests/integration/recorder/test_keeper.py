@@ -14,7 +14,10 @@ import structlog
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.errors import SchemaMissingError, StatementFailedError
 from connectors.postgres.log_partitions import partition_name
+from streams import topics
+from streams.recorder.attempt_log import AttemptLog
 from streams.recorder.batch import Place, Read
+from streams.recorder.entry import Entry
 from streams.recorder.keeper import Keeper
 from streams.recorder.retention import Retention
 from tests.support.attempt_records import an_entry
@@ -38,15 +41,20 @@ def hours() -> Hours:
 
 
 @pytest.fixture
-def keeper(outbox_database_url: str, hours: Hours) -> Iterator[Keeper]:
-    keeper = Keeper(DeliveryLogWriter(outbox_database_url), retention=Retention(3_000), monotonic_s=hours)
+def keeper(outbox_database_url: str, hours: Hours) -> Iterator[Keeper[Entry]]:
+    keeper = Keeper(
+        AttemptLog(DeliveryLogWriter(outbox_database_url)),
+        topic=topics.ATTEMPTS,
+        retention=Retention(3_000),
+        monotonic_s=hours,
+    )
     yield keeper
     keeper.close()
     with psycopg.connect(outbox_database_url) as connection:
         connection.execute("truncate outbox.deliveries, outbox.attempts")
 
 
-def reads(count: int) -> list[Read]:
+def reads(count: int) -> list[Read[Entry]]:
     return [
         Read(
             Place(2, 100 + number),
@@ -67,7 +75,7 @@ def stored(url: str) -> set[str]:
 
 
 def test_a_row_that_postgres_refuses_is_told_and_the_rest_is_kept(
-    keeper: Keeper, outbox_database_url: str
+    keeper: Keeper[Entry], outbox_database_url: str
 ) -> None:
     """CASES 41: found by halves, whatever the reason; it never holds up what comes after it."""
     with psycopg.connect(outbox_database_url) as connection:
@@ -87,7 +95,9 @@ def test_a_row_that_postgres_refuses_is_told_and_the_rest_is_kept(
     assert not any("no 7" in str(line) for line in told)
 
 
-def test_a_refusal_that_is_not_the_rows_skips_nothing(keeper: Keeper, outbox_database_url: str) -> None:
+def test_a_refusal_that_is_not_the_rows_skips_nothing(
+    keeper: Keeper[Entry], outbox_database_url: str
+) -> None:
     """Tables of an older version, say: the batch is tried again until somebody puts that right."""
     with psycopg.connect(outbox_database_url) as connection:
         connection.execute("alter table outbox.attempts rename column excerpt to renamed")
@@ -103,7 +113,7 @@ def test_a_refusal_that_is_not_the_rows_skips_nothing(keeper: Keeper, outbox_dat
 
 
 def test_a_partition_that_somebody_dropped_is_made_again_and_skips_nothing(
-    keeper: Keeper, outbox_database_url: str
+    keeper: Keeper[Entry], outbox_database_url: str
 ) -> None:
     """Postgres says it like a check that a row fails; it is none. Tried again, the whole batch is there."""
     keeper.keep(reads(5))
@@ -117,7 +127,9 @@ def test_a_partition_that_somebody_dropped_is_made_again_and_skips_nothing(
     assert len(stored(outbox_database_url)) == 5
 
 
-def test_partitions_are_tended_once_an_hour(keeper: Keeper, hours: Hours, outbox_database_url: str) -> None:
+def test_partitions_are_tended_once_an_hour(
+    keeper: Keeper[Entry], hours: Hours, outbox_database_url: str
+) -> None:
     """At the start, and not again before an hour has passed; a day that is gone then comes back."""
 
     def partitions() -> int:

@@ -28,20 +28,22 @@ def test_postgres_is_away_and_comes_back(pipeline: Pipeline, target: str) -> Non
     postgres.kill()
     try:
         produce(pipeline.kafka, records[first:])
-        recorder.wait_for("postgres_away", count=5)  # about eight seconds
+        recorder.wait_for("postgres_away", count=5, topic=topics.ATTEMPTS)  # about eight seconds
         other = pipeline.recorder()
         assert group_members(pipeline.kafka, topics.RECORDER_GROUP) == 2
-        other.wait_for("postgres_away")
-        assert not recorder.of("postgres_back")  # although the rebalance took what it held
+        other.wait_for("postgres_away", topic=topics.ATTEMPTS)
+        assert not recorder.of(
+            "postgres_back", topic=topics.ATTEMPTS
+        )  # although the rebalance took what it held
     finally:
         postgres.start()
         postgres.wait_ready()
     wait_until_recorded(url, target, records)
-    recorder.wait_for("postgres_back")
-    waits = [line["again_in_s"] for line in recorder.of("postgres_away")]
+    recorder.wait_for("postgres_back", topic=topics.ATTEMPTS)
+    waits = [line["again_in_s"] for line in recorder.of("postgres_away", topic=topics.ATTEMPTS)]
     assert waits[:5] == [0.5, 1, 2, 4, 8]
     assert all(
-        line["held"] <= BATCH_RECORDS for line in recorder.of("postgres_away")
+        line["held"] <= BATCH_RECORDS for line in recorder.of("postgres_away", topic=topics.ATTEMPTS)
     )  # the rest stays on Kafka
     assert recorder.stop() == 0
     assert other.stop() == 0
@@ -56,7 +58,7 @@ def test_a_stop_while_postgres_is_away_is_quick_and_loses_nothing(pipeline: Pipe
     postgres.kill()
     try:
         produce(pipeline.kafka, records)
-        recorder.wait_for("postgres_away", count=2)
+        recorder.wait_for("postgres_away", count=2, topic=topics.ATTEMPTS)
         assert recorder.stop() == 0
     finally:
         postgres.start()
@@ -123,4 +125,6 @@ def test_records_that_kafka_deleted_before_they_were_read_are_told(pipeline: Pip
     recorder = pipeline.recorder()
     wait_until_recorded(url, target, [*first, *rest])
     assert recorder.stop() == 0
-    assert sum(line["count"] for line in recorder.of("attempts_deleted_unread")) == len(lost)
+    assert sum(
+        line["count"] for line in recorder.of("attempts_deleted_unread", topic=topics.ATTEMPTS)
+    ) == len(lost)

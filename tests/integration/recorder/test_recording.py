@@ -33,7 +33,7 @@ def wait_until_there_are(number: int, url: str, target: str) -> None:
 
 
 def partitions_of(recorders: list[Child]) -> list[int]:
-    return [recorder.of("recorder_assigned")[-1]["count"] for recorder in recorders]
+    return [recorder.of("recorder_assigned", topic=topics.ATTEMPTS)[-1]["count"] for recorder in recorders]
 
 
 def test_a_recorder_that_is_killed_over_and_over_loses_and_repeats_nothing(
@@ -103,7 +103,7 @@ def test_a_stop_finishes_the_batch_and_commits_it(pipeline: Pipeline, target: st
     second = pipeline.recorder()
     wait_until_recorded(url, target, records)
     assert second.stop() == 0
-    assert second.of("recorder_stopped")[0].get("kept", 0) == len(records) - written
+    assert second.of("recorder_stopped", topic=topics.ATTEMPTS)[0].get("kept", 0) == len(records) - written
 
 
 def test_an_unreadable_record_stops_nothing(pipeline: Pipeline, target: str) -> None:
@@ -129,11 +129,11 @@ def test_an_unreadable_record_stops_nothing(pipeline: Pipeline, target: str) -> 
     produce(pipeline.kafka, [*bad, good])
     wait_until_recorded(url, target, [good])
     assert recorder.stop() == 0
-    skipped = recorder.of("records_skipped")
+    skipped = recorder.of("records_skipped", topic=topics.ATTEMPTS)
     assert {line["reason"] for line in skipped} == {"too_far_ahead", "too_old", "unreadable"}
     assert {line["topic"] for line in skipped} == {topics.ATTEMPTS}
     assert all(line["places"].startswith("0/") for line in skipped)
-    stopped = recorder.of("recorder_stopped")[0]
+    stopped = recorder.of("recorder_stopped", topic=topics.ATTEMPTS)[0]
     assert (stopped["unreadable"], stopped["too_old"], stopped["too_far_ahead"]) == (3, 1, 1)
 
 
@@ -159,11 +159,11 @@ def test_days_that_are_over_are_dropped_by_the_recorder(pipeline: Pipeline, targ
     wait_until_recorded(url, target, old)
     assert recorder.stop() == 0
     shorter = pipeline.recorder(log_retention_days=10)
-    dropped = shorter.wait_for("partitions_dropped")["partitions"].split()
+    dropped = shorter.wait_for("partitions_dropped", topic=topics.ATTEMPTS)["partitions"].split()
     assert {name.partition("_")[0] for name in dropped} == {"attempts", "deliveries"}
     assert recorded(url, target) == (set(), [])
     produce(pipeline.kafka, old[:5])  # a retry, or a replay, that comes after its log has gone
-    assert shorter.wait_for("records_skipped")["reason"] == "too_old"
+    assert shorter.wait_for("records_skipped", topic=topics.ATTEMPTS)["reason"] == "too_old"
     assert shorter.stop() == 0
     with psycopg.connect(url) as connection:
         ahead = connection.execute(

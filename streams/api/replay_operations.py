@@ -1,0 +1,177 @@
+"""The operations on replays: asking for a resend or a recovery, looking at them, stopping one.
+
+Place in the data's way: a request becomes a row, in the same transaction as its audit entry; the replayers of this
+process or another execute it. So it is answered at once, with the replay as it is then (202).
+"""
+
+from typing import Final
+
+from connectors.kafka.read_record import RecordReader
+from streams.api.cursor import read_replay_cursor, replay_cursor
+from streams.api.models import NoFields, PageQuery, Recovery
+from streams.api.operation import Answer, Call, Operation
+from streams.api.problem import FieldProblem, Problem, ProblemError
+from streams.api.replay_views import ReplaysPage, ReplayView, replay_view, replays_page
+from streams.replay.requests import request_recovery, request_resend
+
+__all__ = ["REPLAY_OPERATIONS", "accepted", "check_kafka"]
+
+#: Of the log's connections there are few, and one waits for Kafka meanwhile.
+_EVENT_WITHIN_S: Final = 3.0
+
+
+def check_kafka(call: Call) -> str:
+    """Where Kafka is, which this operation needs.
+
+    Raises:
+        ProblemError: this API was not told.
+    """
+    servers = call.settings.kafka_bootstrap_servers
+    if not servers:
+        detail = (
+            "This needs Kafka, and OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set for this API. Set it, and restart the "
+            "API; or use the command line where it is set."
+        )
+        raise ProblemError(Problem(kind="unavailable", detail=detail))
+    return servers
+
+
+def accepted(view: ReplayView) -> Answer:
+    """The answer to a request for a replay."""
+    return Answer(body=view, headers={"Location": f"/v1/replays/{view.id}"})
+
+
+def _resend(call: Call) -> Answer:
+    servers = check_kafka(call)
+    replay = request_resend(
+        call.connection,
+        call.delivery_id,
+        actor=call.actor,
+        idempotency_key=call.idempotency_key,
+        new_reader=lambda: RecordReader(servers, client_id="outbox-api", timeout_s=_EVENT_WITHIN_S),
+    )
+    return accepted(replay_view(replay))
+
+
+def _recover(call: Call) -> Answer:
+    check_kafka(call)
+    asked: Recovery = call.body
+    _check_times(asked, call)
+    replay = request_recovery(
+        call.connection,
+        call.endpoint_id,
+        since=asked.since,
+        until=asked.until,
+        rate_per_s=asked.rate_per_s,
+        actor=call.actor,
+        idempotency_key=call.idempotency_key,
+    )
+    return accepted(replay_view(replay))
+
+
+def _check_times(asked: Recovery, call: Call) -> None:
+    if asked.since > call.now:
+        raise _wrong_time("#/since", "this is in the future: there is nothing to recover yet")
+    if asked.until is not None and asked.until <= asked.since:
+        raise _wrong_time("#/until", "this is not after `since`: no event is between them")
+
+
+def _wrong_time(pointer: str, detail: str) -> ProblemError:
+    wrong = FieldProblem(where="pointer", name=pointer, detail=detail)
+    return ProblemError(
+        Problem(
+            kind="body-invalid",
+            detail="Put right what `errors` lists, and send it again. Nothing was changed.",
+            errors=(wrong,),
+        )
+    )
+
+
+def _list(call: Call) -> Answer:
+    query: PageQuery = call.query
+    before = None if query.cursor is None else read_replay_cursor(query.cursor)
+    # One more than is shown says whether there is a next page.
+    found = call.replays.page(limit=query.limit + 1, before=before)
+    shown = found[: query.limit]
+    next_cursor = replay_cursor(shown[-1].id) if len(found) > query.limit else None
+    return Answer(body=replays_page(shown, next_cursor=next_cursor))
+
+
+def _show(call: Call) -> Answer:
+    return Answer(body=replay_view(call.replays.get(call.replay_id)))
+
+
+def _stop(call: Call) -> Answer:
+    return Answer(body=replay_view(call.replays.stop(call.replay_id)))
+
+
+REPLAY_OPERATIONS: Final = (
+    Operation(
+        name="resendDelivery",
+        method="POST",
+        path="/v1/deliveries/{delivery_id}/resend",
+        summary="Send one delivery again, whatever became of it",
+        description="With the same webhook-id and a fresh budget of attempts, once for each Idempotency-Key. The event "
+        "is read from Kafka, which must still have it.",
+        scope="write",
+        body=NoFields,
+        answer=ReplayView,
+        status=202,
+        problems=("not-found", "conflict", "event-gone"),
+        idempotent=True,
+        starts_replay=True,
+        reads_log=True,
+        run=_resend,
+    ),
+    Operation(
+        name="recoverEndpoint",
+        method="POST",
+        path="/v1/endpoints/{endpoint_id}/recover",
+        summary="Send an endpoint what it should have got since a time, and has not",
+        description="Events that it wants as it is now, but for those whose delivery has succeeded or is under way. "
+        "For an endpoint that was disabled, failed, or did not exist then. At most what Kafka still has: `warning` "
+        "says where that is less than was asked for.",
+        scope="write",
+        body=Recovery,
+        body_required=True,
+        answer=ReplayView,
+        status=202,
+        problems=("not-found", "conflict"),
+        idempotent=True,
+        starts_replay=True,
+        run=_recover,
+    ),
+    Operation(
+        name="listReplays",
+        method="GET",
+        path="/v1/replays",
+        summary="List replays, newest first",
+        scope="read",
+        query=PageQuery,
+        answer=ReplaysPage,
+        run=_list,
+    ),
+    Operation(
+        name="showReplay",
+        method="GET",
+        path="/v1/replays/{replay_id}",
+        summary="Show a replay with its progress",
+        scope="read",
+        answer=ReplayView,
+        problems=("not-found",),
+        run=_show,
+    ),
+    Operation(
+        name="stopReplay",
+        method="POST",
+        path="/v1/replays/{replay_id}/stop",
+        summary="Stop a replay",
+        description="What it has sent stays sent, and within a second nothing more is. One that has ended stays as it "
+        "is.",
+        scope="write",
+        body=NoFields,
+        answer=ReplayView,
+        problems=("not-found",),
+        run=_stop,
+    ),
+)

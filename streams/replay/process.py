@@ -1,0 +1,155 @@
+"""Replayers in the API's process: threads that look for replays, and execute them.
+
+Place in the data's way: started with the server, woken by its requests; they look by themselves as well, for what a
+process that was killed has left over and for what other processes were asked for. Each thread has connections of its
+own, so that no request ever waits for a replay. Those that name their records have a thread to themselves: a resend
+doesn't wait until a recovery of a million events has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+from connectors.kafka.topic_offsets import TopicOffsets
+from connectors.postgres.errors import PostgresError
+from connectors.postgres.replay_claim import ReplayClaims
+from connectors.postgres.stored_replay import ReplayKind
+from streams.replay.outlet import Outlet
+from streams.replay.release import release_letters
+from streams.replay.replayer import Replayer
+from streams.replay.sources import Sources
+from streams.settings import Settings
+
+__all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "replay_here"]
+
+_log = structlog.get_logger("streams.replay")
+
+SHORT: Final[tuple[ReplayKind, ...]] = ("resend", "redrive")
+"""Kinds that name their records, at most some hundreds."""
+
+LONG: Final[tuple[ReplayKind, ...]] = ("recovery", "range")
+"""Kinds that read a range."""
+
+_LONG_AT_ONCE: Final = 3
+_LOOK_EVERY_S: Final = 3.0
+_STOP_WITHIN_S: Final = 10.0
+
+
+def new_replayer(settings: Settings, *, stopping: threading.Event) -> Replayer:
+    """A replayer for one thread, which ends when `stopping` is set."""
+    servers = settings.kafka_bootstrap_servers
+    offsets = TopicOffsets(servers)
+    return Replayer(
+        new_source=Sources(settings, offsets=offsets),
+        new_outlet=lambda: Outlet(servers, offsets=offsets),
+        pause=lambda seconds: _pause(stopping, seconds),
+        stopping=stopping.is_set,
+        monotonic_s=time.monotonic,
+    )
+
+
+def replay_here(settings: Settings, replay_id: str, *, stopping: threading.Event) -> bool:
+    """Execute one replay in this thread, unless another process does already.
+
+    Returns:
+        Whether it was executed here to its end. If not, somebody else has it, it has ended, or something is away.
+
+    Raises:
+        PostgresError: as Postgres says.
+    """
+    claims = ReplayClaims(settings.database_url.get_secret_value())
+    try:
+        claim = claims.claim((*SHORT, *LONG), replay_id=replay_id)
+        return claim is not None and new_replayer(settings, stopping=stopping).execute(claim) == "ended"
+    finally:
+        claims.close()
+
+
+class ReplayThreads:
+    """The threads of one process.
+
+    Args:
+        settings: where Postgres and Kafka are.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._stopping = threading.Event()
+        self._news = threading.Condition()
+        self._told = 0
+        self._threads = [
+            threading.Thread(target=self._work, args=(kinds,), name=f"outbox-replayer-{number}", daemon=True)
+            for number, kinds in enumerate((SHORT, *[LONG] * _LONG_AT_ONCE))
+        ]
+
+    def start(self) -> None:
+        """Look for replays from now on. Without Kafka's address there is nothing that could be done about them."""
+        if not self._settings.kafka_bootstrap_servers:
+            return
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self) -> None:
+        """Look at once: there is a new one."""
+        with self._news:
+            self._told += 1
+            self._news.notify_all()
+
+    def stop(self) -> None:
+        """Let go of what is under way: others go on with it. May be called again, and before a start."""
+        self._stopping.set()
+        self.wake()
+        end_s = time.monotonic() + _STOP_WITHIN_S
+        for thread in self._threads:
+            if thread.is_alive():
+                thread.join(max(0.0, end_s - time.monotonic()))
+
+    def _work(self, kinds: Collection[ReplayKind]) -> None:
+        claims = ReplayClaims(self._settings.database_url.get_secret_value())
+        replayer = new_replayer(self._settings, stopping=self._stopping)
+        heard, away = 0, False
+        while not self._stopping.is_set():
+            rested = True
+            try:
+                claim = claims.claim(kinds)
+                if claim is not None:
+                    # What has to be tried again is tried after a rest: whatever is away isn't back at once.
+                    rested = replayer.execute(claim) == "again"
+                elif "redrive" in kinds:
+                    rested = not self._released(claims)
+                away = False
+            except PostgresError as error:
+                if not away:
+                    _log.warning("replays_not_looked_for", error=str(error))
+                away = True
+            except Exception:  # noqa: BLE001 - the boundary of the thread: the next replay must not wait for this one
+                _log.exception("replayer_defect")
+            if rested:
+                heard = self._rest(heard)
+        with suppress(PostgresError):
+            claims.close()
+
+    def _released(self, claims: ReplayClaims) -> bool:
+        """Whether a redrive that was stopped had letters to be opened again."""
+        servers = self._settings.kafka_bootstrap_servers
+        offsets = TopicOffsets(servers)
+        return release_letters(
+            claims, Sources(self._settings, offsets=offsets), lambda: Outlet(servers, offsets=offsets)
+        )
+
+    def _rest(self, heard: int) -> int:
+        """Wait for news, or until it is time to look again; give what was heard of by then."""
+        with self._news:
+            if self._told == heard:
+                self._news.wait(_LOOK_EVERY_S)
+            return self._told
+
+
+def _pause(stopping: threading.Event, seconds: float) -> None:
+    stopping.wait(seconds)
