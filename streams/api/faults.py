@@ -11,11 +11,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
-<<<<<<< HEAD
-from connectors.kafka.errors import ClusterUnreachable, TopicMissing
-=======
-from connectors.kafka.errors import KafkaEdgeError
->>>>>>> letters
+from connectors.kafka.errors import KafkaEdgeError, TopicMissing
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
     DeadLetterNotFoundError,
@@ -95,8 +91,6 @@ def _told(error: StreamsError | PostgresError | WebhookError | KafkaEdgeError, *
             return Problem(kind="body-invalid", detail=str(error))
         case DatabaseUnreachableError() | SchemaMissingError() | KafkaEdgeError():
             return _unavailable(error, request_id=request_id)
-        case ClusterUnreachable() | TopicMissing():
-            return _kafka_unavailable(error, request_id=request_id)
         case _:
             return _defect(error, request_id=request_id)
 
@@ -105,6 +99,11 @@ def _unavailable(
     error: DatabaseUnreachableError | SchemaMissingError | KafkaEdgeError, *, request_id: str
 ) -> Problem:
     match error:
+        case TopicMissing():
+            event, detail = (
+                "topic_missing",
+                "A topic is missing on Kafka. Run `outbox setup`, with the settings that this process has.",
+            )
         case KafkaEdgeError():
             event, detail = (
                 "kafka_unavailable",
@@ -129,20 +128,9 @@ def _unavailable(
     return Problem(kind="unavailable", detail=detail, headers={"Retry-After": "2"})
 
 
-<<<<<<< HEAD
-def _kafka_unavailable(error: ClusterUnreachable | TopicMissing, *, request_id: str) -> Problem:
-    _log.warning("kafka_unavailable", request_id=request_id, error=str(error))
-    detail = (
-        "A topic is missing on Kafka. Run `outbox setup`, with the settings that this process has."
-        if isinstance(error, TopicMissing)
-        else "Kafka gives no answer. What needs the database alone goes on. Try again later."
-    )
-    return Problem(kind="unavailable", detail=detail, headers={"Retry-After": "2"})
-=======
 def _defect(error: Exception, *, request_id: str) -> Problem:
     _log.error("api_defect", request_id=request_id, error=type(error).__name__, where=_where(error))
     return Problem(kind="internal", detail="The log has more, under this request_id.")
->>>>>>> letters
 
 
 def _where(error: BaseException) -> list[str]:

@@ -35,15 +35,19 @@ from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.texts import UUID_FORM
 from streams.settings import Settings
 
-<<<<<<< HEAD
-__all__ = ["Answer", "Call", "OfBacklog", "Operation", "check_revision", "etag"]
-=======
-__all__ = ["IDEMPOTENCY_KEY_PATTERN", "Answer", "Call", "Operation", "check_revision", "etag"]
+__all__ = [
+    "IDEMPOTENCY_KEY_PATTERN",
+    "Answer",
+    "Call",
+    "OfBacklog",
+    "Operation",
+    "check_revision",
+    "etag",
+]
 
 IDEMPOTENCY_KEY_PATTERN: Final = r"[\x21-\x7e]{1,200}"
 """What an Idempotency-Key is, whole."""
 
->>>>>>> letters
 
 _ETAG: Final = re.compile(r'"([0-9]{1,18})"')
 

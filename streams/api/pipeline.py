@@ -22,11 +22,7 @@ from streams.api.backlog import Backlog
 from streams.api.body import JSON, MERGE_PATCH, check_media_type, read_bytes
 from streams.api.database import Database
 from streams.api.faults import problem_of
-<<<<<<< HEAD
-from streams.api.operation import Answer, Call, OfBacklog, Operation
-=======
-from streams.api.operation import IDEMPOTENCY_KEY_PATTERN, Answer, Call, Operation
->>>>>>> letters
+from streams.api.operation import IDEMPOTENCY_KEY_PATTERN, Answer, Call, OfBacklog, Operation
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.validation import read_body, read_query
 from streams.settings import Settings
@@ -174,13 +170,10 @@ class Pipeline:
         if_match = request.headers.getall("If-Match", [])
         if if_match and not operation.conditional:
             raise ProblemError(header_invalid("If-Match", "this operation takes no condition"))
-<<<<<<< HEAD
         run = operation.run
         if isinstance(run, OfBacklog):
             return run.answer(await self._backlog.now())
-=======
         idempotency_key = _idempotency_key(request) if operation.idempotent else None
->>>>>>> letters
         actor = Actor(name=token.name, request_id=request[_ID])
         now = self._now()
 
@@ -200,21 +193,10 @@ class Pipeline:
                 )
             )
 
-<<<<<<< HEAD
-        return await (self._log if operation.reads_log else self._database).run(work)
-=======
         answer = await (self._log if operation.reads_log else self._database).run(work)
         if operation.starts_replay:
             self._wake_replayers()  # its row is committed
-        if answer.body is None:
-            return web.Response(status=operation.status, headers=answer.headers)
-        return web.Response(
-            status=operation.status,
-            text=answer.body.model_dump_json(),
-            content_type=JSON,
-            headers=answer.headers,
-        )
->>>>>>> letters
+        return answer
 
 
 async def _body(operation: Operation, request: web.Request) -> Any:

@@ -29,8 +29,8 @@ from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_
 from streams.api.problem import Problem
 from streams.api.replay_operations import REPLAY_OPERATIONS
 from streams.api.secret_operations import SECRET_OPERATIONS
-from streams.api.tier_operations import TIER_OPERATIONS
 from streams.api.texts import UUID_FORM
+from streams.api.tier_operations import TIER_OPERATIONS
 from streams.replay.process import ReplayThreads
 from streams.settings import Settings
 
@@ -78,19 +78,16 @@ class Server:
     port: int
 
     def __init__(
-        self, runner: web.AppRunner, listening: asyncio.Server, backlog: Backlog, *databases: Database
-    ) -> None:
-        self._runner = runner
-        self._listening = listening
-        self._backlog = backlog
         self,
         runner: web.AppRunner,
         listening: asyncio.Server,
+        backlog: Backlog,
         replays: ReplayThreads,
         *databases: Database,
     ) -> None:
         self._runner = runner
         self._listening = listening
+        self._backlog = backlog
         self._replays = replays
         self._databases = databases
         self.host, self.port = listening.sockets[0].getsockname()[:2]
@@ -163,9 +160,8 @@ class Server:
             raise
         database.open()
         log.open()
-        return cls(runner, listening, backlog, database, log)
         replays.start()
-        return cls(runner, listening, replays, database, log)
+        return cls(runner, listening, backlog, replays, database, log)
 
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""

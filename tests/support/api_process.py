@@ -100,4 +100,3 @@ class ApiProcess:
             what=f"{event_id} as {status} in the log",
         )
         return found[0]
-
