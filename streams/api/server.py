@@ -5,7 +5,6 @@ of it in the log: what a client sent by mistake may have been its token (INV-9).
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
@@ -17,18 +16,17 @@ from aiohttp import web
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Access
 from streams.api.audit_operations import AUDIT_OPERATIONS
-from streams.api.backlog import Backlog
 from streams.api.body import JSON
-from streams.api.database import Database
 from streams.api.dead_letter_operations import DEAD_LETTER_OPERATIONS
 from streams.api.delivery_operations import DELIVERY_OPERATIONS
 from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
 from streams.api.page.files import PageFile, page_files, page_response
-from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_invalid, request_id_of
+from streams.api.pipeline import OPERATION, Pipeline, answered, header_invalid, request_id_of
 from streams.api.problem import Problem
 from streams.api.replay_operations import REPLAY_OPERATIONS
 from streams.api.secret_operations import SECRET_OPERATIONS
+from streams.api.stores import Stores
 from streams.api.texts import UUID_FORM
 from streams.api.tier_operations import TIER_OPERATIONS
 from streams.replay.process import ReplayThreads
@@ -53,10 +51,6 @@ LOG_READ_WITHIN: Final = timedelta(seconds=5)
 LOCK_WITHIN: Final = timedelta(milliseconds=500)
 """How long a request may wait for an endpoint that another change holds."""
 
-_CONNECTIONS: Final = 8
-_WITHIN: Final = timedelta(seconds=5)
-_LOG_CONNECTIONS: Final = 4
-_LOG_READS: Final = 16
 
 #: An id and nothing else: beside the letters stand their actions, which are no letters.
 _DEAD_LETTER_ID: Final = f"{{dead_letter_id:{UUID_FORM.pattern}}}"
@@ -78,18 +72,12 @@ class Server:
     port: int
 
     def __init__(
-        self,
-        runner: web.AppRunner,
-        listening: asyncio.Server,
-        backlog: Backlog,
-        replays: ReplayThreads,
-        *databases: Database,
+        self, runner: web.AppRunner, listening: asyncio.Server, stores: Stores, replays: ReplayThreads
     ) -> None:
         self._runner = runner
         self._listening = listening
-        self._backlog = backlog
+        self._stores = stores
         self._replays = replays
-        self._databases = databases
         self.host, self.port = listening.sockets[0].getsockname()[:2]
 
     @classmethod
@@ -107,29 +95,10 @@ class Server:
         Raises:
             OSError: the address can't be listened on.
         """
-        url = settings.database_url.get_secret_value()
-        database = Database(
-            url,
-            name="api",
-            connections=_CONNECTIONS,
-            at_work=AT_WORK,
-            longest=_WITHIN,
-            longest_for_lock=lock_within,
-        )
-        log = Database(
-            url,
-            name="api-log",
-            connections=_LOG_CONNECTIONS,
-            at_work=_LOG_READS,
-            longest=log_read_within,
-            longest_for_lock=log_read_within / 2,
-        )
-        backlog = Backlog(settings.kafka_bootstrap_servers, tiers=settings.tiers, now_s=time.monotonic)
+        stores = Stores.of(settings, log_read_within=log_read_within, lock_within=lock_within)
         replays = ReplayThreads(settings)
         pipeline = Pipeline(
-            database=database,
-            log=log,
-            backlog=backlog,
+            stores=stores,
             access=Access.parse(settings.api_tokens.get_secret_value()),
             settings=settings,
             keys=keys,
@@ -158,19 +127,16 @@ class Server:
         except OSError:
             await runner.cleanup()
             raise
-        database.open()
-        log.open()
+        stores.open()
         replays.start()
-        return cls(runner, listening, backlog, replays, database, log)
+        return cls(runner, listening, stores, replays)
 
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""
         self._listening.close()
         await self._runner.cleanup()
         await asyncio.get_running_loop().run_in_executor(None, self._replays.stop)
-        for database in self._databases:
-            await database.close()
-        await self._backlog.close()
+        await self._stores.close()
 
 
 class _Connection(web.RequestHandler):

@@ -1,4 +1,4 @@
-"""A real Chromium without a screen, driven over its DevTools protocol: no driver, and no browser of its own to download.
+"""A real Chromium without a screen, driven over its DevTools protocol: no driver, and no browser download of its own.
 
 Its messages travel on a loop in a thread, so that tests, which block, read as what somebody does.
 """
