@@ -148,6 +148,15 @@ class Tab:
             self.press("Tab", shift=shift)
         raise AssertionError(f"{most} times Tab did not lead to {wanted!r}; the focus is at {self.focused!r}")
 
+    def be_offline(self, offline: bool) -> None:
+        self.command(
+            "Network.emulateNetworkConditions",
+            offline=offline,
+            latency=0,
+            downloadThroughput=-1,
+            uploadThroughput=-1,
+        )
+
     # What went wrong
 
     @property

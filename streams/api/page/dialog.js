@@ -46,4 +46,6 @@ export function ask({ title, text, fields = [], button, isGrave = false, act, do
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
   dialog.showModal();
+  // Who only presses Enter does nothing grave.
+  if (isGrave) cancel.focus();
 }

@@ -7,8 +7,9 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** How long: `820 ms`, `2.1 s`, `3 min 5 s`, `2 h 5 min`, `3 d 4 h`. */
+/** How long: `under 1 ms`, `820 ms`, `2.1 s`, `3 min 5 s`, `2 h 5 min`, `3 d 4 h`. */
 export function duration(ms) {
+  if (ms < 1) return "under 1 ms";
   if (ms < SECOND) return `${Math.round(ms)} ms`;
   if (ms < 9.95 * SECOND) return `${trimmed((ms / SECOND).toFixed(1))} s`;
   if (Math.round(ms / SECOND) < 60) return `${Math.round(ms / SECOND)} s`;

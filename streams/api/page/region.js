@@ -28,9 +28,16 @@ export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
     if (answer !== undefined) morph(body, element("div", {}, draw(answer)));
   }
 
+  /** What stood there while there was neither answer nor failure. */
+  function settle() {
+    if (!body.hasAttribute("aria-busy")) return;
+    body.removeAttribute("aria-busy");
+    body.replaceChildren();
+  }
+
   function show(fresh) {
     answer = fresh;
-    body.removeAttribute("aria-busy");
+    settle();
     morph(notice, element("div", {}));
     if (isAway) announce("Answers come again.");
     isAway = false;
@@ -44,8 +51,7 @@ export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
       return;
     }
     if (problem.status === undefined) console.error(problem);
-    body.removeAttribute("aria-busy");
-    if (answer === undefined) body.replaceChildren();
+    settle();
     const before = answer === undefined ? "" : "What is shown was true before that. ";
     const after = `${before}Asked again in ${duration(again_ms)}.`;
     morph(notice, element("div", {}, problemNotice(problem, { after })));

@@ -9,6 +9,8 @@ import { moment } from "./moment.js";
 import { address } from "./router.js";
 import { timeAxis } from "./time_axis.js";
 
+const CROWDED = 25;
+
 /** The time line of a delivery, as `/v1/deliveries/{id}` answers it. */
 export function timeLine(delivery) {
   const turns = delivery.attempts_made;
@@ -31,7 +33,10 @@ function axis(turns, delivery, next) {
       return element("span", { class: `turn ${kindOf(outcome)}`, style: placed(begins[index], ends[index]) });
     }),
     next ? element("span", { class: "turn next", style: placed(next) }) : null,
-    marks.map((mark) => element("span", { class: "mark", style: { "--at": `${mark.at}%` } }, mark.text)),
+    marks.map((mark) => {
+      const kind = mark.at < CROWDED ? "mark crowded" : "mark";
+      return element("span", { class: kind, style: { "--at": `${mark.at}%` } }, mark.text);
+    }),
     element("span", { class: "mark zero" }, isEven ? "commit" : "commit (log)"),
   );
 }
@@ -52,14 +57,15 @@ function list(turns, delivery, next) {
 }
 
 function told(turn, since_ms) {
-  const number = turn.outcome === "deferred" || turn.outcome === "cancelled" ? "" : `Attempt ${turn.attempt} `;
+  const isAttempt = turn.outcome !== "deferred" && turn.outcome !== "cancelled";
   return [
-    element("p", {}, element("strong", {}, number), chip(turn.outcome), turn.http_status ? ` HTTP ${turn.http_status}` : null),
+    element("p", {}, isAttempt ? element("strong", {}, `Attempt ${turn.attempt} `) : null, chip(turn.outcome), turn.http_status ? ` HTTP ${turn.http_status}` : null),
     element(
       "p",
       { class: "quiet" },
       moment(turn.started_at),
-      ` · after ${duration(Math.max(since_ms, 0))} · took ${duration(turn.duration_ms)}`,
+      ` · ${duration(Math.max(since_ms, 0))} later`,
+      isAttempt ? ` · took ${duration(turn.duration_ms)}` : null,
       turn.next.startsWith("outbox.") ? ` · then to ${turn.next}` : null,
       turn.replay_id ? [" · ", link(address("replays", { id: turn.replay_id }), "of a replay")] : null,
     ),

@@ -5,10 +5,11 @@
 import { get, post } from "../api.js";
 import { chip } from "../chip.js";
 import { ask } from "../dialog.js";
-import { element } from "../dom.js";
+import { element, link } from "../dom.js";
 import { count } from "../format.js";
 import { moment } from "../moment.js";
 import { region } from "../region.js";
+import { address } from "../router.js";
 import { facts } from "../table.js";
 import { targetLink } from "./delivery_table.js";
 import { progress } from "./replay_table.js";
@@ -30,15 +31,17 @@ function drawn(one, path, changed) {
   const isUnderWay = one.status === "waiting" || one.status === "running";
   return [
     facts([
-      ["Kind", one.kind],
-      ["Target", one.target ? targetLink(one.target) : "–"],
-      ["Status", chip(one.status)],
+      ["Kind", one.delivery_id ? link(address("deliveries", { id: one.delivery_id }), one.kind) : one.kind],
+      ["Target", one.target ? targetLink(one.target) : "several dead letters'"],
+      ["Status", [chip(one.status), one.waits_for ? ` ${one.waits_for}` : null]],
+      one.since ? ["Events committed", [moment(one.since), " until ", one.until ? moment(one.until) : "its start"]] : null,
       ["Events read", progress(one)],
-      ["Sent", count(one.sent)],
+      ["Sent", `${count(one.sent)}, at most ${count(one.rate_per_s)} a second`],
       ["Passed over", count(one.skipped)],
       ["Asked for", [moment(one.requested_at), ` by ${one.requested_by}`]],
       ["Started", moment(one.started_at)],
       ["Ended", moment(one.ended_at)],
+      one.warning ? ["Could not reach", one.warning] : null,
       one.error ? ["Error", one.error] : null,
     ].filter(Boolean)),
     isUnderWay
