@@ -51,9 +51,8 @@ def troubled_tab(browser: Chromium) -> Iterator[Tab]:
 
 
 @pytest.fixture(scope="package")
-def site(browser: Chromium, installation: Installation) -> Iterator[PageSite]:
-    """The processes, and where the page is. Not without a browser."""
-    assert browser
+def site(browser: Chromium, installation: Installation) -> Iterator[PageSite]:  # noqa: ARG001 - or none of it is of use
+    """The processes, and where the page is."""
     with Pipeline(installation, name="page") as pipeline:
         yield PageSite.start(pipeline)
 

@@ -91,25 +91,25 @@ def test_failures_are_asked_again_ever_more_seldom(page: Tab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("span_ms", "is_even", "marks"),
+    ("span_ms", "scale", "marks"),
     [
-        (4_200, True, ["+1 s", "+2 s", "+3 s", "+4 s"]),
-        (60_000, True, ["+10 s", "+20 s", "+30 s", "+40 s", "+50 s"]),
-        (2 * HOUR, False, ["+10 s", "+1 min", "+10 min", "+1 h"]),
+        (4_200, "even", ["+1 s", "+2 s", "+3 s", "+4 s"]),
+        (60_000, "even", ["+10 s", "+20 s", "+30 s", "+40 s", "+50 s"]),
+        (2 * HOUR, "logarithmic", ["+10 s", "+1 min", "+10 min", "+1 h"]),
     ],
 )
 def test_an_axis_has_a_few_marks_and_keeps_the_order(
-    page: Tab, span_ms: int, is_even: bool, marks: list[str]
+    page: Tab, span_ms: int, scale: str, marks: list[str]
 ) -> None:
     """From its begin to its end; later is further right; beyond a minute, doubling waits stay apart."""
     moments = sorted({0, 1, 1_000, span_ms // 100, span_ms // 2, span_ms, span_ms + 99})
     script = (
         "import('./page/time_axis.js').then(({ timeAxis }) => {"
         f" const axis = timeAxis({NOW_MS}, {NOW_MS + span_ms});"
-        " return [axis.isEven, axis.marks.map(({ text }) => text),"
+        " return [axis.isEven ? 'even' : 'logarithmic', axis.marks.map(({ text }) => text),"
         f" {moments}.map((ms) => axis.at({NOW_MS} + ms))]; }})"
     )
-    got_even, got_marks, places = page.run(script)
-    assert (got_even, got_marks) == (is_even, marks)
+    got_scale, got_marks, places = page.run(script)
+    assert (got_scale, got_marks) == (scale, marks)
     assert places == sorted(places)
     assert (places[0], places[-1]) == (0, 100)

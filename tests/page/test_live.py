@@ -39,7 +39,7 @@ def test_tiers_fill_and_drain(tab: Tab, site: PageSite) -> None:
 
 
 def test_whoever_types_or_reads_is_left_alone(tab: Tab, site: PageSite, story: Story) -> None:
-    """While a list is drawn again: a field keeps its text, a row its focus, the page its place, what was opened stays."""
+    """While a list is drawn anew: a field keeps its text, a row its focus, the page its place, what is open stays so."""
     mailbox = site.pipeline.mailbox(respond(204))
     site.pipeline.wait_until_known(mailbox)
     first = site.pipeline.append(f"{mailbox.event_type}.first")
@@ -74,11 +74,11 @@ def test_an_api_that_is_away_is_said_once_and_what_was_seen_stays(
     tab = troubled_tab
     tab.go(site.page(f"#/deliveries?event_id={story.delivered}"))
     tab.wait_for_text(f"{story.late.event_type}.delivered")
-    tab.be_offline(True)
+    tab.go_offline()
     tab.wait_for_text("The API can't be reached")
     tab.wait_for_text("No answer.", within="#announcer")
     assert f"{story.late.event_type}.delivered" in tab.text()
-    tab.be_offline(False)
+    tab.go_online()
     tab.wait_for_text("Answers come again.", within="#announcer", timeout_s=60)
     assert "The API can't be reached" not in tab.text()
 

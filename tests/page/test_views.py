@@ -79,7 +79,7 @@ def test_a_view_is_there_and_usable(tab: Tab, site: PageSite, names: dict[str, s
 
 @pytest.mark.parametrize("view", ["overview", "deliveries", "delivery", "dead letters", "endpoint"])
 def test_a_narrow_screen_scrolls_one_way(tab: Tab, site: PageSite, names: dict[str, str], view: str) -> None:
-    """At 320 pixels, which is 1280 at a zoom of 400 %, only tables are wider than the screen, and scroll by themselves."""
+    """At 320 pixels (1280 at a zoom of 400 %), only tables are wider than the screen, and scroll by themselves."""
     tab.resize(320, 640)
     opened(tab, site, names, view)
     assert tab.run("document.documentElement.scrollWidth") <= 320

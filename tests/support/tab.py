@@ -148,14 +148,15 @@ class Tab:
             self.press("Tab", shift=shift)
         raise AssertionError(f"{most} times Tab did not lead to {wanted!r}; the focus is at {self.focused!r}")
 
-    def be_offline(self, offline: bool) -> None:
-        self.command(
-            "Network.emulateNetworkConditions",
-            offline=offline,
-            latency=0,
-            downloadThroughput=-1,
-            uploadThroughput=-1,
-        )
+    def go_offline(self) -> None:
+        self._connect(offline=True)
+
+    def go_online(self) -> None:
+        self._connect(offline=False)
+
+    def _connect(self, *, offline: bool) -> None:
+        no_limits = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+        self.command("Network.emulateNetworkConditions", offline=offline, **no_limits)
 
     # What went wrong
 
