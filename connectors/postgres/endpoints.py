@@ -24,11 +24,11 @@ import psycopg
 from psycopg import errors as pg_errors
 from psycopg.rows import tuple_row
 
+from connectors.postgres import endpoint_statements as sql
 from connectors.postgres.audit import A_PROGRAM, Actor, AuditLog
 from connectors.postgres.connection import statement_errors
 from connectors.postgres.errors import EndpointExistsError, EndpointNotFoundError, StatementFailedError
 from connectors.postgres.stored_endpoint import (
-    COLUMNS,
     StoredEndpoint,
     UnreadableEndpoint,
     changed_fields,
@@ -44,43 +44,8 @@ from outbox.event_id import new_event_id
 
 __all__ = ["EndpointStore", "new_endpoint_id"]
 
-_INSERT: Final = """
-insert into outbox.endpoints (id, url, event_types, secrets, enabled, description, created_at, headers, timeout,
-                              schedule, max_age, metadata)
-values (%(id)s, %(url)s, %(event_types)s, %(secrets)s, %(enabled)s, %(description)s, %(created_at)s,
-        %(headers)s::jsonb, %(timeout)s, %(schedule)s, %(max_age)s, %(metadata)s::jsonb)
-"""
-
-_UPDATE: Final = """
-update outbox.endpoints
-set url = %(url)s, event_types = %(event_types)s, secrets = %(secrets)s, enabled = %(enabled)s,
-    description = %(description)s, headers = %(headers)s::jsonb, timeout = %(timeout)s, schedule = %(schedule)s,
-    max_age = %(max_age)s, metadata = %(metadata)s::jsonb, revision = revision + %(steps)s,
-    updated_at = case when %(steps)s > 0 then clock_timestamp() else updated_at end
-where id = %(id)s
-"""
-
-_SELECT_ONE: Final = f"select {COLUMNS} from outbox.endpoints where id = %(id)s"  # noqa: S608 - constants, here and below
-_SELECT_LOCKED: Final = f"{_SELECT_ONE} for update"
-_SELECT_REVISION_LOCKED: Final = "select revision from outbox.endpoints where id = %(id)s for update"
-_SELECT_ALL: Final = f"select {COLUMNS} from outbox.endpoints order by created_at, id"  # noqa: S608
-_SELECT_ALL_LOCKED: Final = f"{_SELECT_ALL} for update"
-_SELECT_PAGE: Final = f"""
-select {COLUMNS} from outbox.endpoints
-where %(created_at)s::timestamptz is null or (created_at, id) > (%(created_at)s, %(id)s)
-order by created_at, id limit %(limit)s
-"""  # noqa: S608
-_SELECT_IDS: Final = "select id from outbox.endpoints"
-_DELETE: Final = "delete from outbox.endpoints where id = %s"
-
-_TELL: Final = """
-insert into outbox.outbox (id, channel, type, aggregate_type, aggregate_id, payload)
-values (%s, 'endpoints', %s, 'endpoint', %s, %s)
-"""
 #: The values that a row is read with instead of its own: none.
 _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
-
-_FORGET: Final = "delete from outbox.outbox where id = %s"
 
 
 def new_endpoint_id() -> str:
@@ -121,10 +86,10 @@ class EndpointStore:
         with statement_errors(), self._connection.transaction():
             try:
                 with self._cursor() as cursor:
-                    cursor.execute(_INSERT, row_values(new, self._keys))
+                    cursor.execute(sql.INSERT, row_values(new, self._keys))
             except pg_errors.UniqueViolation:
                 raise EndpointExistsError(endpoint.id) from None
-            stored = self._one(_SELECT_ONE, endpoint.id)
+            stored = self._one(sql.SELECT_ONE, endpoint.id)
             self._tell("endpoint.added", stored.endpoint)
             self._audit.add(self._actor, "endpoint.added", endpoint_id=endpoint.id)
             return stored
@@ -143,7 +108,7 @@ class EndpointStore:
         Raises:
             EndpointNotFoundError: there is none of this id.
         """
-        return self._one(_SELECT_ONE, endpoint_id)
+        return self._one(sql.SELECT_ONE, endpoint_id)
 
     def list(self) -> tuple[Endpoint, ...]:
         """Return all endpoints that can be read, oldest first."""
@@ -151,19 +116,19 @@ class EndpointStore:
 
     def everything(self) -> tuple[StoredEndpoint | UnreadableEndpoint, ...]:
         """Return all endpoints, oldest first, and in their places those that can't be read."""
-        return self._all(_SELECT_ALL)
+        return self._all(sql.SELECT_ALL)
 
     def page(
         self, *, limit: int, after: tuple[datetime, str] | None = None
     ) -> tuple[StoredEndpoint | UnreadableEndpoint, ...]:
         """As `everything`, of those after one of which `created_at` and id are given."""
         created_at, endpoint_id = (None, None) if after is None else after
-        return self._all(_SELECT_PAGE, {"created_at": created_at, "id": endpoint_id, "limit": limit})
+        return self._all(sql.SELECT_PAGE, {"created_at": created_at, "id": endpoint_id, "limit": limit})
 
     def ids(self) -> tuple[str, ...]:
         """Return the ids of all endpoints, and nothing secret."""
         with statement_errors(), self._connection.transaction(), self._cursor() as cursor:
-            return tuple(endpoint_id for (endpoint_id,) in cursor.execute(_SELECT_IDS))
+            return tuple(endpoint_id for (endpoint_id,) in cursor.execute(sql.SELECT_IDS))
 
     def update(self, endpoint_id: str, change: Callable[[Endpoint], Endpoint]) -> Endpoint:
         """Change an endpoint as it is now, tell the workers, and return what it has become.
@@ -199,7 +164,9 @@ class EndpointStore:
                 anyhow. So a row that is refused can be repaired.
         """
         with statement_errors(), self._connection.transaction():
-            before, repaired = repaired_endpoint(self._row(_SELECT_LOCKED, endpoint_id), self._keys, instead)
+            before, repaired = repaired_endpoint(
+                self._row(sql.SELECT_LOCKED, endpoint_id), self._keys, instead
+            )
             after = change(before)
             kept, given = before.endpoint, after.endpoint
             if (given.id, given.created_at) != (kept.id, kept.created_at):
@@ -211,7 +178,7 @@ class EndpointStore:
             if fields:
                 self._audit.add(self._actor, action, endpoint_id=endpoint_id, fields=fields)
             # As it is stored, so that what is told is sealed once, and alike.
-            stored = self._one(_SELECT_ONE, endpoint_id)
+            stored = self._one(sql.SELECT_ONE, endpoint_id)
             self._tell("endpoint.changed", stored.endpoint)
             return stored
 
@@ -226,9 +193,9 @@ class EndpointStore:
             EndpointNotFoundError: there is none of this id.
         """
         with statement_errors(), self._connection.transaction():
-            check(self._row(_SELECT_REVISION_LOCKED, endpoint_id)[0])
+            check(self._row(sql.SELECT_REVISION_LOCKED, endpoint_id)[0])
             with self._cursor() as cursor:
-                cursor.execute(_DELETE, (endpoint_id,))
+                cursor.execute(sql.DELETE, (endpoint_id,))
             self._tell_row("endpoint.removed", endpoint_id, None)
             self._audit.add(self._actor, "endpoint.removed", endpoint_id=endpoint_id)
 
@@ -240,7 +207,7 @@ class EndpointStore:
             SecretLockedError: a key that opens it is missing.
         """
         with statement_errors(), self._connection.transaction():
-            before = self._one(_SELECT_LOCKED, endpoint_id)
+            before = self._one(sql.SELECT_LOCKED, endpoint_id)
             endpoint = before.endpoint
             if endpoint.is_current(self._keys):
                 return False
@@ -251,7 +218,7 @@ class EndpointStore:
             )
             self._write(replace(before, endpoint=opened), steps=0)
             self._audit.add(self._actor, "endpoint.resealed", endpoint_id=endpoint_id)
-            self._tell("endpoint.told", self._one(_SELECT_ONE, endpoint_id).endpoint)
+            self._tell("endpoint.told", self._one(sql.SELECT_ONE, endpoint_id).endpoint)
             return True
 
     def tell_all(self) -> tuple[int, tuple[UnreadableEndpoint, ...]]:
@@ -262,7 +229,7 @@ class EndpointStore:
         """
         with statement_errors(), self._connection.transaction():
             told, unreadable = 0, []
-            for one in self._all(_SELECT_ALL_LOCKED):
+            for one in self._all(sql.SELECT_ALL_LOCKED):
                 if isinstance(one, UnreadableEndpoint):
                     unreadable.append(one)
                     continue
@@ -272,7 +239,7 @@ class EndpointStore:
 
     def _write(self, stored: StoredEndpoint, *, steps: int) -> None:
         with self._cursor() as cursor:
-            cursor.execute(_UPDATE, row_values(stored, self._keys) | {"steps": steps})
+            cursor.execute(sql.UPDATE, row_values(stored, self._keys) | {"steps": steps})
 
     def _one(self, query: str, endpoint_id: str) -> StoredEndpoint:
         return stored_endpoint(self._row(query, endpoint_id), self._keys)
@@ -299,8 +266,8 @@ class EndpointStore:
     def _tell_row(self, event_type: str, endpoint_id: str, payload: str | None) -> None:
         row_id = new_event_id()
         with self._cursor() as cursor:
-            cursor.execute(_TELL, (row_id, event_type, endpoint_id, payload))
-            cursor.execute(_FORGET, (row_id,))
+            cursor.execute(sql.TELL, (row_id, event_type, endpoint_id, payload))
+            cursor.execute(sql.FORGET, (row_id,))
 
     def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
         return psycopg.Cursor(self._connection, row_factory=tuple_row)

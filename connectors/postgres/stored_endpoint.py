@@ -17,6 +17,7 @@ from connectors.postgres.errors import EndpointUnreadableError
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import WebhookError
 from connectors.webhook.key_ring import KeyRing
+from connectors.webhook.payload_filter import PayloadFilter
 from connectors.webhook.secret import Secret
 from connectors.webhook.static_headers import stored_headers
 from outbox.errors import OutboxError
@@ -36,7 +37,7 @@ __all__ = [
 # In the order of `stored_endpoint`.
 COLUMNS: Final = (
     "id, url, event_types, secrets, enabled, description, created_at, headers, timeout, schedule, max_age, "
-    "metadata, revision, updated_at"
+    "concurrency, rate_limit_per_s, payload_filter, metadata, revision, updated_at"
 )
 
 _NAMES: Final = COLUMNS.split(", ")
@@ -51,6 +52,9 @@ _ENDPOINT_FIELDS: Final = (
     "timeout",
     "schedule",
     "max_age",
+    "concurrency",
+    "rate_limit_per_s",
+    "payload_filter",
 )
 
 
@@ -96,6 +100,9 @@ def row_values(stored: StoredEndpoint, keys: KeyRing) -> dict[str, Any]:
         "timeout": endpoint.timeout,
         "schedule": None if endpoint.schedule is None else list(endpoint.schedule),
         "max_age": endpoint.max_age,
+        "concurrency": endpoint.concurrency,
+        "rate_limit_per_s": endpoint.rate_limit_per_s,
+        "payload_filter": None if endpoint.payload_filter is None else endpoint.payload_filter.text,
         "metadata": orjson.dumps(dict(stored.metadata)).decode(),
     }
 
@@ -142,7 +149,8 @@ def repaired_endpoint(
 
 def _read(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint:
     endpoint_id, url, event_types, secrets, enabled, description, created_at, *rest = row
-    headers, timeout, schedule, max_age, metadata, revision, updated_at = rest
+    headers, timeout, schedule, max_age, concurrency, rate_limit_per_s, payload_filter, *rest = rest
+    metadata, revision, updated_at = rest
     return StoredEndpoint(
         endpoint=Endpoint(
             id=endpoint_id,
@@ -156,6 +164,9 @@ def _read(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint:
             timeout=timeout,
             schedule=None if schedule is None else tuple(schedule),
             max_age=max_age,
+            concurrency=concurrency,
+            rate_limit_per_s=rate_limit_per_s,
+            payload_filter=None if payload_filter is None else PayloadFilter.of(payload_filter),
         ),
         metadata=metadata,
         revision=revision,

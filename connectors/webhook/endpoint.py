@@ -16,16 +16,43 @@ from typing import Final, Self
 
 import orjson
 
-from connectors.webhook.endpoint_fields import flag, optional_seconds, optional_waits, text, text_map, texts
-from connectors.webhook.errors import EndpointInvalidError, SecretInvalidError, UrlInvalidError
+from connectors.webhook.endpoint_fields import (
+    flag,
+    optional_count,
+    optional_number,
+    optional_seconds,
+    optional_waits,
+    text,
+    text_map,
+    texts,
+)
+from connectors.webhook.errors import (
+    EndpointInvalidError,
+    PayloadFilterInvalidError,
+    SecretInvalidError,
+    UrlInvalidError,
+)
+from connectors.webhook.event_payload import EventPayload
 from connectors.webhook.key_ring import NO_KEYS, KeyRing
+from connectors.webhook.payload_filter import PayloadFilter
 from connectors.webhook.secret import Secret
 from connectors.webhook.static_headers import StaticHeaders, header_place, stored_headers
 from connectors.webhook.url import WebhookUrl
 from outbox.errors import OutboxError
+from outbox.event import Event
 from outbox.event_filter import EventFilter
 
-__all__ = ["ENDPOINT_ID", "LONGEST_WAIT", "MAX_SECRETS", "MAX_WAITS", "NOT_STORABLE", "Endpoint"]
+__all__ = [
+    "ENDPOINT_ID",
+    "LONGEST_WAIT",
+    "MAX_CONCURRENCY",
+    "MAX_RATE_PER_S",
+    "MAX_SECRETS",
+    "MAX_WAITS",
+    "MIN_RATE_PER_S",
+    "NOT_STORABLE",
+    "Endpoint",
+]
 
 MAX_SECRETS: Final = 8
 """More signatures than this in one header would only serve a mistake; a rotation needs two."""
@@ -34,6 +61,13 @@ MAX_WAITS: Final = 100
 """Waits between attempts, and so one fewer than attempts."""
 
 LONGEST_WAIT: Final = timedelta(days=365)
+
+MAX_CONCURRENCY: Final = 1_000
+
+MIN_RATE_PER_S: Final = 0.00001
+"""About one a day."""
+
+MAX_RATE_PER_S: Final = 10_000.0
 
 ENDPOINT_ID: Final = re.compile(r"ep_[A-Za-z0-9_-]{1,64}")
 """What an endpoint's id is, whole."""
@@ -54,6 +88,9 @@ class Endpoint:
         timeout: of one attempt, where it is shorter than the sender's own; None: the sender's.
         schedule: the waits between attempts; None: the worker's.
         max_age: how old a delivery may become; None: the worker's.
+        concurrency: attempts under way at once, over all workers; None: the worker's, for each of them.
+        rate_limit_per_s: attempts a second, over all workers; None: no limit.
+        payload_filter: which payloads it wants, beside the types; None: all.
         target: `url` taken apart, once.
 
     Raises:
@@ -71,6 +108,9 @@ class Endpoint:
     timeout: timedelta | None = None
     schedule: tuple[timedelta, ...] | None = None
     max_age: timedelta | None = None
+    concurrency: int | None = None
+    rate_limit_per_s: float | None = None
+    payload_filter: PayloadFilter | None = None
     target: WebhookUrl = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +133,7 @@ class Endpoint:
                 f"endpoint {self.id}: the newest secret has an end; only older ones may"
             )
         self._check_times()
+        self._check_limits()
         if NOT_STORABLE.search(self.description):
             raise EndpointInvalidError(
                 f"endpoint {self.id}: description holds a NUL or half of a surrogate pair, which can't be stored"
@@ -109,6 +150,27 @@ class Endpoint:
             raise EndpointInvalidError(
                 f"endpoint {self.id}: schedule is not up to {MAX_WAITS} waits above 0 and of at most 365 days"
             )
+
+    def _check_limits(self) -> None:
+        if self.concurrency is not None and not 1 <= self.concurrency <= MAX_CONCURRENCY:
+            raise EndpointInvalidError(
+                f"endpoint {self.id}: concurrency is not a whole number from 1 to {MAX_CONCURRENCY}"
+            )
+        if (
+            self.rate_limit_per_s is not None
+            and not MIN_RATE_PER_S <= self.rate_limit_per_s <= MAX_RATE_PER_S
+        ):
+            raise EndpointInvalidError(
+                f"endpoint {self.id}: rate_limit_per_s is not from {MIN_RATE_PER_S:g} to {MAX_RATE_PER_S:g}"
+            )
+
+    def wants(self, event: Event) -> bool:
+        """Whether this event is for this endpoint, by its type and its payload. `enabled` is another question."""
+        return self.subscribes_to(event.type) and self.wants_payload(EventPayload(event))
+
+    def wants_payload(self, payload: EventPayload) -> bool:
+        """As `wants`, where the type is known to be wanted. One `EventPayload` for all endpoints is read once."""
+        return self.payload_filter is None or self.payload_filter.matches(payload.json())
 
     def subscribes_to(self, event_type: str) -> bool:
         """Whether an event of this type is for this endpoint. `enabled` is another question."""
@@ -155,6 +217,12 @@ class Endpoint:
             record["schedule_s"] = [wait.total_seconds() for wait in self.schedule]
         if self.max_age is not None:
             record["max_age_s"] = self.max_age.total_seconds()
+        if self.concurrency is not None:
+            record["concurrency"] = self.concurrency
+        if self.rate_limit_per_s is not None:
+            record["rate_limit_per_s"] = self.rate_limit_per_s
+        if self.payload_filter is not None:
+            record["payload_filter"] = self.payload_filter.pattern
         return orjson.dumps(record)
 
     def secret_records(self, keys: KeyRing) -> list[str]:
@@ -195,7 +263,9 @@ class Endpoint:
             )
             event_types = tuple(EventFilter(pattern) for pattern in texts(record, "event_types", endpoint_id))
             created_at = datetime.fromisoformat(text(record, "created_at", endpoint_id))
-        except (SecretInvalidError, OutboxError) as error:
+            pattern = record.get("payload_filter")
+            payload_filter = None if pattern is None else PayloadFilter.of(pattern)
+        except (SecretInvalidError, PayloadFilterInvalidError, OutboxError) as error:
             raise EndpointInvalidError(f"endpoint {endpoint_id}: {error}") from None
         except ValueError as error:
             if isinstance(error, EndpointInvalidError):
@@ -215,4 +285,7 @@ class Endpoint:
             timeout=optional_seconds(record, "timeout_s", endpoint_id),
             schedule=optional_waits(record, "schedule_s", endpoint_id),
             max_age=optional_seconds(record, "max_age_s", endpoint_id),
+            concurrency=optional_count(record, "concurrency", endpoint_id),
+            rate_limit_per_s=optional_number(record, "rate_limit_per_s", endpoint_id),
+            payload_filter=payload_filter,
         )

@@ -10,7 +10,16 @@ from typing import cast
 
 from connectors.webhook.errors import EndpointInvalidError
 
-__all__ = ["flag", "optional_seconds", "optional_waits", "text", "text_map", "texts"]
+__all__ = [
+    "flag",
+    "optional_count",
+    "optional_number",
+    "optional_seconds",
+    "optional_waits",
+    "text",
+    "text_map",
+    "texts",
+]
 
 _Record = Mapping[str, object]
 
@@ -45,6 +54,24 @@ def text_map(record: _Record, name: str, endpoint_id: str) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
         raise EndpointInvalidError(f"endpoint {endpoint_id}: {name} is not an object of texts")
     return cast("dict[str, str]", value)
+
+
+def optional_count(record: _Record, name: str, endpoint_id: str) -> int | None:
+    """Read a whole number, or None where there is none."""
+    value = record.get(name)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise EndpointInvalidError(f"endpoint {endpoint_id}: {name} is not a whole number")
+
+
+def optional_number(record: _Record, name: str, endpoint_id: str) -> float | None:
+    """Read a number, or None where there is none."""
+    value = record.get(name)
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    raise EndpointInvalidError(f"endpoint {endpoint_id}: {name} is not a number")
 
 
 def optional_seconds(record: _Record, name: str, endpoint_id: str) -> timedelta | None:

@@ -4,6 +4,7 @@ WebhookError
 ├── SecretInvalidError     a text that is no webhook secret
 ├── UrlInvalidError        a text that is no URL a webhook can be sent to
 ├── EndpointInvalidError   an endpoint record that breaks its own rules, or JSON that is none
+├── PayloadFilterInvalidError  a payload filter that breaks the grammar
 ├── KeyRingInvalidError    a text that is no ring of encryption keys
 ├── SecretLockedError      a sealed secret that the keys at hand don't open
 ├── TooManySecretsError    a rotation while too many secrets overlap already
@@ -18,6 +19,7 @@ path or query (both are used for tokens).
 __all__ = [
     "EndpointInvalidError",
     "KeyRingInvalidError",
+    "PayloadFilterInvalidError",
     "RequestInvalidError",
     "SecretInvalidError",
     "SecretLockedError",
@@ -41,6 +43,20 @@ class UrlInvalidError(WebhookError, ValueError):
 
 class EndpointInvalidError(WebhookError, ValueError):
     """An endpoint needs an id, a valid URL, at least one event type and at least one secret."""
+
+
+class PayloadFilterInvalidError(WebhookError, ValueError):
+    """A payload filter mirrors the payload, and has a list of alternatives at each leaf.
+
+    Attributes:
+        pointer: the place in the filter, as a JSON pointer; empty for the whole.
+        reason: what is wrong there, without a value of the filter.
+    """
+
+    def __init__(self, pointer: str, reason: str) -> None:
+        super().__init__(f"payload_filter at {pointer}: {reason}" if pointer else f"payload_filter: {reason}")
+        self.pointer = pointer
+        self.reason = reason
 
 
 class RequestInvalidError(WebhookError, ValueError):

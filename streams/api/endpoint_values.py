@@ -3,10 +3,10 @@
 Place in the data's way: between the models of requests and the store.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from connectors.postgres.endpoints import new_endpoint_id
 from connectors.postgres.stored_endpoint import StoredEndpoint
@@ -16,6 +16,7 @@ from connectors.webhook.secret import Secret
 from connectors.webhook.static_headers import MAX_HEADERS, StaticHeaders
 from outbox import EventFilter
 from streams.api.budgets import check_budgets
+from streams.api.filters import compiled_filter, merged_filter
 from streams.api.models import MAX_METADATA, EndpointChange, EndpointNew
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.settings import Settings
@@ -27,7 +28,7 @@ def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endp
     """The endpoint that a request asks for. A secret is made where none is given.
 
     Raises:
-        ProblemError: the workers could not obey a field.
+        ProblemError: the workers could not obey a field, or the payload filter breaks its grammar.
         EndpointInvalidError: a field breaks a rule.
     """
     endpoint = Endpoint(
@@ -42,6 +43,9 @@ def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endp
         timeout=_length(new.timeout_s),
         schedule=_schedule(new.schedule_s),
         max_age=_length(new.max_age_s),
+        concurrency=new.concurrency,
+        rate_limit_per_s=new.rate_limit_per_s,
+        payload_filter=compiled_filter(new.payload_filter),
     )
     check_budgets(endpoint, settings)
     return endpoint
@@ -51,27 +55,13 @@ def patched(before: StoredEndpoint, patch: EndpointChange) -> StoredEndpoint:
     """The endpoint after a merge patch.
 
     Raises:
-        ProblemError: there would be too many headers or metadata.
+        ProblemError: there would be too many headers or metadata, or the payload filter would break its grammar.
         EndpointInvalidError: a field breaks a rule.
     """
     given = patch.model_fields_set
-    changes: dict[str, Any] = {}
-    if "url" in given:
-        changes["url"] = patch.url
-    if "event_types" in given:
-        changes["event_types"] = _filters(patch.event_types)
-    if "enabled" in given:
-        changes["enabled"] = patch.enabled
-    if "description" in given:
-        changes["description"] = patch.description or ""
-    if "headers" in given:
-        changes["headers"] = _merged_headers(before.endpoint.headers, patch.headers)
-    if "timeout_s" in given:
-        changes["timeout"] = _length(patch.timeout_s)
-    if "schedule_s" in given:
-        changes["schedule"] = _schedule(patch.schedule_s)
-    if "max_age_s" in given:
-        changes["max_age"] = _length(patch.max_age_s)
+    changes = {
+        name: after(before.endpoint, patch) for field, (name, after) in _AFTER.items() if field in given
+    }
     metadata = _merged(before.metadata, patch.metadata) if "metadata" in given else dict(before.metadata)
     _check_count("metadata", len(metadata), MAX_METADATA)
     return replace(before, endpoint=replace(before.endpoint, **changes), metadata=metadata)
@@ -86,10 +76,14 @@ def columns(patch: EndpointChange) -> dict[str, Any]:
         "timeout": _length(patch.timeout_s),
         "schedule": _schedule(patch.schedule_s),
         "max_age": _length(patch.max_age_s),
+        "concurrency": patch.concurrency,
+        "rate_limit_per_s": patch.rate_limit_per_s,
     }
     if patch.headers is None:
         set_anyhow["headers"] = {}
-    given = {name.removesuffix("_s") for name in patch.model_fields_set}
+    if patch.payload_filter is None:
+        set_anyhow["payload_filter"] = None
+    given = {_AFTER[field][0] for field in patch.model_fields_set if field in _AFTER}
     return {name: value for name, value in set_anyhow.items() if name in given}
 
 
@@ -136,3 +130,22 @@ def _length(length_s: float | None) -> timedelta | None:
 
 def _schedule(waits_s: list[float] | None) -> tuple[timedelta, ...] | None:
     return None if waits_s is None else tuple(timedelta(seconds=wait_s) for wait_s in waits_s)
+
+
+#: For each field of a change: what it is called in an endpoint, and its value there after the patch.
+_AFTER: Final[Mapping[str, tuple[str, Callable[[Endpoint, EndpointChange], Any]]]] = {
+    "url": ("url", lambda _, patch: patch.url),
+    "event_types": ("event_types", lambda _, patch: _filters(patch.event_types)),
+    "enabled": ("enabled", lambda _, patch: patch.enabled),
+    "description": ("description", lambda _, patch: patch.description or ""),
+    "headers": ("headers", lambda before, patch: _merged_headers(before.headers, patch.headers)),
+    "timeout_s": ("timeout", lambda _, patch: _length(patch.timeout_s)),
+    "schedule_s": ("schedule", lambda _, patch: _schedule(patch.schedule_s)),
+    "max_age_s": ("max_age", lambda _, patch: _length(patch.max_age_s)),
+    "concurrency": ("concurrency", lambda _, patch: patch.concurrency),
+    "rate_limit_per_s": ("rate_limit_per_s", lambda _, patch: patch.rate_limit_per_s),
+    "payload_filter": (
+        "payload_filter",
+        lambda before, patch: merged_filter(before.payload_filter, patch.payload_filter),
+    ),
+}

@@ -4,12 +4,12 @@ Place in the data's way: between a request's JSON and an operation. Strict: a nu
 field that is not known here is refused, since a setting that silently does nothing is found too late.
 """
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from connectors.postgres.log_rows import DeliveryStatus
-from connectors.webhook.endpoint import MAX_WAITS
+from connectors.webhook.endpoint import MAX_CONCURRENCY, MAX_RATE_PER_S, MAX_WAITS, MIN_RATE_PER_S
 from connectors.webhook.rotation import DEFAULT_OVERLAP, LONGEST_OVERLAP
 from connectors.webhook.static_headers import MAX_HEADERS
 from streams.api.texts import (
@@ -54,6 +54,18 @@ _HEADERS = "Sent with each request, a token of the receiver's for example. Value
 _METADATA = "Yours: stored and given back, and otherwise without meaning."
 _TIMEOUT = "For one attempt, in seconds; null: OUTBOX_ENDPOINT_TIMEOUT_S, which is also the most."
 _SCHEDULE = "The waits between attempts, in seconds, one fewer than attempts; null: OUTBOX_ENDPOINT_SCHEDULE."
+_CONCURRENCY = (
+    "Attempts under way at once, over all workers, and one from each of them at least; null: "
+    "OUTBOX_ENDPOINT_CONCURRENCY, from each worker."
+)
+_RATE = (
+    "Attempts a second, over all workers; 0.0167 is one a minute. What comes faster waits, and costs no attempt; null: "
+    "no limit."
+)
+_FILTER = (
+    "Which payloads it wants; null: all. An object that mirrors the payload's, with a list of alternatives at each "
+    "leaf: texts, numbers, true, false, null, or an object with prefix, suffix, anything-but, numeric or exists."
+)
 _MAX_AGE = "How old a delivery may become, in seconds; null: OUTBOX_ENDPOINT_MAX_AGE_HOURS."
 
 EventTypes = Annotated[
@@ -61,6 +73,20 @@ EventTypes = Annotated[
     Field(min_length=1, max_length=MAX_EVENT_TYPES, description="The event types it wants; any of them."),
 ]
 Schedule = Annotated[list[Seconds], Field(max_length=MAX_WAITS)]
+
+
+Concurrency = Annotated[int, Field(ge=1, le=MAX_CONCURRENCY)]
+Rate = Annotated[float, Field(ge=MIN_RATE_PER_S, le=MAX_RATE_PER_S, allow_inf_nan=False)]
+#: Its grammar is checked where the endpoint is made, after a merge patch has been merged.
+Filter = Annotated[
+    dict[str, Any],
+    Field(
+        json_schema_extra={"additionalProperties": {"type": ["object", "array", "null"]}},
+        examples=[
+            {"country": ["DE", "AT"], "total": [{"numeric": [">=", 100]}], "test": [{"exists": False}]}
+        ],
+    ),
+]
 
 
 class Request(BaseModel):
@@ -92,6 +118,9 @@ class EndpointNew(Request):
     timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
     max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
+    concurrency: Concurrency | None = Field(default=None, description=_CONCURRENCY)
+    rate_limit_per_s: Rate | None = Field(default=None, description=_RATE)
+    payload_filter: Filter | None = Field(default=None, description=_FILTER)
 
 
 class EndpointChange(Request):
@@ -110,6 +139,11 @@ class EndpointChange(Request):
     timeout_s: Seconds | None = Field(default=None, description=_TIMEOUT)
     schedule_s: Schedule | None = Field(default=None, description=_SCHEDULE)
     max_age_s: AgeSeconds | None = Field(default=None, description=_MAX_AGE)
+    concurrency: Concurrency | None = Field(default=None, description=_CONCURRENCY)
+    rate_limit_per_s: Rate | None = Field(default=None, description=_RATE)
+    payload_filter: Filter | None = Field(
+        default=None, description=f"{_FILTER} Merged; null within it removes a field."
+    )
 
 
 class Rotation(Request):

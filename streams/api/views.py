@@ -5,7 +5,7 @@ Invariant: no secret and no header value is in a view, but in the three that exi
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -64,6 +64,9 @@ class EndpointView(View):
     timeout_s: float | None
     schedule_s: list[float] | None
     max_age_s: float | None
+    concurrency: int | None
+    rate_limit_per_s: float | None
+    payload_filter: dict[str, Any] | None
     secrets: list[SecretState]
     created_at: datetime
     updated_at: datetime
@@ -172,6 +175,9 @@ def endpoint_view(stored: StoredEndpoint) -> EndpointView:
         if endpoint.schedule is None
         else [wait.total_seconds() for wait in endpoint.schedule],
         max_age_s=_seconds(endpoint.max_age),
+        concurrency=endpoint.concurrency,
+        rate_limit_per_s=endpoint.rate_limit_per_s,
+        payload_filter=None if endpoint.payload_filter is None else endpoint.payload_filter.pattern,
         secrets=secret_states(endpoint.secrets),
         created_at=endpoint.created_at.astimezone(UTC),
         updated_at=stored.updated_at.astimezone(UTC),

@@ -1,4 +1,4 @@
-"""`outbox deliveries`: the delivery log, read: what was sent to whom, and why not.
+"""`outbox deliveries`: the delivery log: what was sent to whom, why not, and once more.
 
 As fresh as the recorder that writes it. Shows no payload: the log has none.
 """
@@ -6,14 +6,11 @@ As fresh as the recorder that writes it. Shows no payload: the log has none.
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Annotated, Final, get_args
 from uuid import UUID
 
-import orjson
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from connectors.counted import counted
 from connectors.postgres.connection import connect
@@ -21,17 +18,27 @@ from connectors.postgres.delivery_log import DeliveryLog
 from connectors.postgres.log_rows import DeliveryStatus
 from connectors.postgres.logged_delivery import DeliveryPage, DeliveryQuery, LoggedAttempt, LoggedDelivery
 from streams.cli.errors import said_plainly
-from streams.duration import parse_duration
+from streams.cli.resend import resend
+from streams.cli.shown import (
+    TIME_HELP,
+    a_table,
+    lines,
+    moment,
+    parts,
+    print_fields,
+    print_json,
+    printable,
+    time_text,
+    why,
+)
 from streams.settings import load_settings
 
 __all__ = ["app"]
 
 app = typer.Typer(name="deliveries", help="The delivery log.", no_args_is_help=True, add_completion=False)
+app.command()(resend)
 
 _STATUSES: Final[tuple[DeliveryStatus, ...]] = get_args(DeliveryStatus)
-_TIME_HELP = (
-    "a time such as 2026-11-30T14:00:00Z (UTC where no zone is given), or how long ago, such as 15m or 24h"
-)
 
 _ID_CHARS: Final = 36
 _DATE_CHARS: Final = 10
@@ -55,7 +62,7 @@ def list_deliveries(  # noqa: PLR0913 - one option for each filter
         typer.Option(metavar="STATUS", help=f"{', '.join(_STATUSES)}. Repeatable, or separated by commas."),
     ] = None,
     since: Annotated[
-        str | None, typer.Option(metavar="TIME", help=f"Events committed then or later: {_TIME_HELP}.")
+        str | None, typer.Option(metavar="TIME", help=f"Events committed then or later: {TIME_HELP}.")
     ] = None,
     until: Annotated[
         str | None, typer.Option(metavar="TIME", help="Events committed before then, given likewise.")
@@ -72,13 +79,13 @@ def list_deliveries(  # noqa: PLR0913 - one option for each filter
         event_id=None if event is None else _event_id(event),
         event_type=event_type,
         statuses=frozenset(_statuses(status or ())),
-        since=None if since is None else _moment(since, option="--since"),
-        until=None if until is None else _moment(until, option="--until"),
+        since=None if since is None else moment(since, option="--since"),
+        until=None if until is None else moment(until, option="--until"),
     )
     with said_plainly(), _log() as log:
         page = log.list(query, limit=limit, cursor=cursor)
     if as_json:
-        _print_json({"deliveries": page.deliveries, "next_cursor": page.next_cursor})
+        print_json({"deliveries": page.deliveries, "next_cursor": page.next_cursor})
     else:
         _print_page(page)
 
@@ -93,7 +100,7 @@ def show(
     with said_plainly(), _log() as log:
         delivery, attempts = log.get(delivery_id)
     if as_json:
-        _print_json({**asdict(delivery), "attempts_made": attempts})
+        print_json({**asdict(delivery), "attempts_made": attempts})
     else:
         _print_delivery(delivery)
         _print_attempts(attempts)
@@ -114,38 +121,22 @@ def _event_id(text: str) -> UUID:
 
 
 def _statuses(arguments: Sequence[str]) -> Generator[DeliveryStatus]:
-    for text in (part.strip() for argument in arguments for part in argument.split(",")):
+    for text in parts(arguments):
         known = next((status for status in _STATUSES if status == text), None)
         if known is None:
             raise typer.BadParameter(f"use {', '.join(_STATUSES)}", param_hint="--status")
         yield known
 
 
-def _moment(text: str, *, option: str) -> datetime:
-    try:
-        return datetime.now(UTC) - parse_duration(text)
-    except (ValueError, OverflowError):
-        pass
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise typer.BadParameter(f"use {_TIME_HELP}", param_hint=option) from None
-
-
-def _print_json(value: object) -> None:
-    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
-
-
 def _print_page(page: DeliveryPage) -> None:
-    table = _table("delivery", "committed\n(UTC)", "status")
+    table = a_table("delivery", "committed\n(UTC)", "status")
     for delivery in page.deliveries:
         table.add_row(
-            f"{delivery.id}\n{_printable(delivery.event_type)} → {_printable(delivery.target)}",
+            f"{delivery.id}\n{printable(delivery.event_type)} → {printable(delivery.target)}",
             f"{delivery.created_at:%Y-%m-%d\n%H:%M:%S}",
-            _lines(
+            lines(
                 f"{delivery.status}, {counted(delivery.attempts, 'attempt')}",
-                _why(delivery.error_code, delivery.error),
+                why(delivery.error_code, delivery.error),
             ),
         )
     # An id is for copying: it stands on one line, however narrow the terminal. The last column takes what is left.
@@ -159,52 +150,22 @@ def _print_page(page: DeliveryPage) -> None:
 
 
 def _print_delivery(delivery: LoggedDelivery) -> None:
-    shown = asdict(delivery)
-    width = max(map(len, shown))
-    for name, value in shown.items():
-        text = "" if value is None else _time(value) if isinstance(value, datetime) else str(value)
-        typer.echo(f"{name:<{width}}  {_printable(text)}".rstrip())
+    print_fields(asdict(delivery))
 
 
 def _print_attempts(attempts: Sequence[LoggedAttempt]) -> None:
-    table = _table("attempt", "started (UTC)", "took", "outcome", "next")
+    table = a_table("attempt", "started (UTC)", "took", "outcome", "next")
     for attempt in attempts:
         answered = "" if attempt.http_status is None else f", HTTP {attempt.http_status}"
         table.add_row(
             str(attempt.attempt),
-            _time(attempt.started_at),
+            time_text(attempt.started_at),
             f"{attempt.duration_ms:,.0f} ms",
-            _lines(
+            lines(
                 f"{attempt.outcome}{answered}",
-                _why(attempt.error_code, attempt.error),
-                _printable(attempt.excerpt or ""),
+                why(attempt.error_code, attempt.error),
+                printable(attempt.excerpt or ""),
             ),
-            _lines(attempt.next, _time(attempt.next_attempt_at) if attempt.next_attempt_at else ""),
+            lines(attempt.next, time_text(attempt.next_attempt_at) if attempt.next_attempt_at else ""),
         )
     Console(markup=False).print(table)
-
-
-def _lines(*texts: str) -> str:
-    return "\n".join(text for text in texts if text)
-
-
-def _why(code: str | None, error: str | None) -> str:
-    return _printable(": ".join(part for part in (code, error) if part))
-
-
-def _time(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03}"
-
-
-def _printable(text: str) -> str:
-    """A receiver's words must not steer the terminal."""
-    return "".join(
-        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
-    )
-
-
-def _table(*columns: str) -> Table:
-    table = Table(*columns)
-    for column in table.columns:
-        column.overflow = "fold"
-    return table

@@ -13,7 +13,12 @@ from connectors.webhook.errors import SecretLockedError
 from streams.errors import SettingsError
 from streams.settings import load_settings
 
-__all__ = ["opened_store", "reseal_all"]
+__all__ = ["cli_actor", "opened_store", "reseal_all"]
+
+
+def cli_actor() -> Actor:
+    """Who calls the command."""
+    return Actor(name=f"cli:{_user()}")
 
 
 @contextmanager
@@ -29,7 +34,7 @@ def opened_store(*, stores_secrets: bool = True) -> Generator[EndpointStore]:
     settings = load_settings(needs=("database_url",))
     keys = settings.writing_key_ring() if stores_secrets else settings.key_ring()
     with connect(settings.database_url.get_secret_value()) as connection:
-        yield EndpointStore(connection, keys=keys, actor=Actor(name=f"cli:{_user()}"))
+        yield EndpointStore(connection, keys=keys, actor=cli_actor())
 
 
 def reseal_all() -> tuple[int, list[str]]:

@@ -26,6 +26,7 @@ from connectors.webhook.url import WebhookUrl
 from outbox import EventFilter
 from streams.cli.endpoint_store import opened_store, reseal_all
 from streams.cli.errors import said_plainly
+from streams.cli.recover import recover
 from streams.cli.source import read_source
 
 __all__ = ["app"]
@@ -39,6 +40,8 @@ _SEEN = "a text as argument is seen by all users of the machine, so rather @FILE
 _DISABLED_HELP = (
     "events appended while it is disabled are never sent to it; deliveries that already wait are put off."
 )
+
+app.command()(recover)
 
 EndpointId = Annotated[str, typer.Argument(metavar="ID", help="The endpoint, ep_….")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]

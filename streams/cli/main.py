@@ -25,6 +25,8 @@ _COMMANDS: Final = (
     "append",
     "endpoints",
     "deliveries",
+    "replay",
+    "dead-letters",
     "token",
 )
 
@@ -38,7 +40,7 @@ class _Lazy(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 - click's signature
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"streams.cli.{cmd_name}")
+        module = import_module(f"streams.cli.{cmd_name.replace('-', '_')}")
         group = getattr(module, "app", None)
         if group is None:
             group = typer.Typer(pretty_exceptions_enable=False, add_completion=False)

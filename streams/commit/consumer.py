@@ -17,6 +17,7 @@ from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.transport.drivers import aiokafka as faust_aiokafka
 
+from streams import topics
 from streams.commit.known_topics import knowing_the_topics
 from streams.commit.lease import Lease
 from streams.commit.ledger import Commit, PartitionLedger
@@ -94,6 +95,13 @@ class _SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[mis
         found: list[Partition] = await self.call_thread(self._with_records, partitions) if partitions else []
         return found
 
+    async def partition_count(self, topic: str) -> int:
+        """How many partitions a topic has, as far as is known here."""
+        return int(await self.call_thread(self._partition_count, topic))
+
+    async def _partition_count(self, topic: str) -> int:
+        return len(self._ensure_consumer().partitions_for_topic(topic) or ())
+
     async def _with_records(self, partitions: list[Partition]) -> list[Partition]:
         try:
             ends = await self._ensure_consumer().end_offsets(
@@ -150,6 +158,7 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
     lease: Lease
     drain: Callable[[], Coroutine[Any, Any, None]]
     resume: Callable[[], None]
+    share: Callable[[int, int], None]
     _committing: asyncio.Future[None] | None = None
 
     def _new_consumer_thread(self) -> _SettledThread:
@@ -180,6 +189,7 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
             committed = await self._thread.fetch_committed(partitions)
             unknown = [partition for partition in partitions if partition not in committed]
             tell_no_offsets(await self._thread.with_records(unknown))
+            partition_count = await self._thread.partition_count(topics.EVENTS)
         except Exception as error:
             # aiokafka would log it and go on, with partitions that nobody keeps a ledger of.
             await self.crash(error)
@@ -195,6 +205,8 @@ class SettledConsumer(faust_aiokafka.Consumer):  # type: ignore[misc]  # faust s
                 for commit in (committed.get(partition),)
             }
         )
+        numbers = [number for topic, number in partitions if topic == topics.EVENTS]
+        self.share(len(numbers), max(partition_count, *(number + 1 for number in numbers)))
         self.lease.renew(asked_at_s=joined_at_s)
         if not self.app.should_stop:  # it may have begun to drain for a stop meanwhile
             self.resume()
@@ -269,12 +281,22 @@ def settled_transport(
     lease: Lease,
     drain: Callable[[], Coroutine[Any, Any, None]],
     resume: Callable[[], None],
+    share: Callable[[int, int], None],
 ) -> type[Any]:
-    """A Faust transport whose consumer follows these ledgers. `drain` and `resume` are the dispatcher's."""
+    """A Faust transport whose consumer follows these ledgers. `drain` and `resume` are the dispatcher's.
+
+    `share` is told at each assignment how many partitions of `outbox.events` are this worker's, and of how many.
+    """
     consumer = type(
         "WorkerConsumer",
         (SettledConsumer,),
-        {"ledgers": ledgers, "lease": lease, "drain": staticmethod(drain), "resume": staticmethod(resume)},
+        {
+            "ledgers": ledgers,
+            "lease": lease,
+            "drain": staticmethod(drain),
+            "resume": staticmethod(resume),
+            "share": staticmethod(share),
+        },
     )
     return type("WorkerTransport", (faust_aiokafka.Transport,), {"Consumer": consumer})
 

@@ -1,8 +1,8 @@
 """The dispatcher: every received record becomes turns, every turn an attempt, every attempt a next hop.
 
 A record's offset settles when Kafka has acknowledged what came of each of its deliveries (INV-2). The
-dispatcher never waits for one target on another's account (INV-6): a slow target's waiting turns are parked
-in a delay tier without costing an attempt.
+dispatcher never waits for one target on another's account (INV-6): what a target can't be given soon, because it is
+slow, its circuit is open, or its limits are reached, is parked in a delay tier without costing an attempt.
 
 Runs on the agent's loop and nowhere else. Must not touch Postgres (INV-10), nor decide where a delivery goes: that is
 `streams.retry.policy`.
@@ -10,20 +10,24 @@ Runs on the agent's loop and nowhere else. Must not touch Postgres (INV-10), nor
 
 import asyncio
 from collections.abc import Callable
-from datetime import timedelta
+from typing import Final
 
 import structlog
 
 from outbox.event import Event
 from streams.commit.ledger import PartitionLedger
+from streams.dispatch.burial import Burial
 from streams.dispatch.directory import Directory
 from streams.dispatch.drain import Drain
-from streams.dispatch.hops import dead_record, records_after
 from streams.dispatch.ports import Produces, Received, Surroundings
+from streams.dispatch.settlement import Settlement
+from streams.dispatch.share import Share
 from streams.dispatch.target import Target
 from streams.dispatch.target_queue import TargetQueue
+from streams.dispatch.tenure import Tenure
 from streams.dispatch.turn import Flight, Turn
 from streams.dispatch.unknown_target import UnknownTarget
+from streams.dispatch.watch import Watch
 from streams.dispatch.window import Window
 from streams.errors import RecordMalformed
 from streams.records.attempt import Attempt
@@ -31,19 +35,14 @@ from streams.records.delivery import Delivery, Origin
 from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome, Rejected, Succeeded
 from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_delivery, decode_event, decode_unrouted, header_map, is_unrouted
-from streams.retry.policy import decide
 from streams.retry.tiers import RetryTiers
 
 __all__ = ["Dispatcher"]
 
 _log = structlog.get_logger("streams.dispatch")
 
-_SWEEP_INTERVAL_S = 0.1
 #: How long a drain waits for Kafka to acknowledge what it parked. What is not, is unsettled and comes again.
-_ACK_LIMIT_S = 3.0
-_LEASE_PAUSE_S = 0.05
-#: Open turns of a flight that is left to the next owner: so far below zero that no number of endings settles it.
-_NEVER_SETTLES = -(10**9)
+_ACK_LIMIT_S: Final = 3.0
 
 
 class Dispatcher:
@@ -54,7 +53,7 @@ class Dispatcher:
         producer: where outcome records go.
         tiers: where a failed delivery can wait.
         window: how many turns may be open.
-        park_wait_s: how long a slow target's queue may be before its turns are parked.
+        park_wait_s: how long a target's queue may be before its turns are parked.
         discard_unrouted: an event that no target wants is done, rather than a dead letter.
         observe: told of every finished turn, for the log and the metrics.
         surroundings: time, chance and names.
@@ -75,19 +74,23 @@ class Dispatcher:
         may_begin: Callable[[], bool] = lambda: True,
     ) -> None:
         self._directory = directory
-        self._producer = producer
-        self._tiers = tiers
         self.window = window
         self._park_wait_s = park_wait_s
         self._discard_unrouted = discard_unrouted
-        self._observe = observe
         self._around = surroundings
-        self._may_begin = may_begin
         self._queues: dict[TargetName, TargetQueue] = {}
-        self._crowded: set[TargetQueue] = set()
-        self._sweep_timer: asyncio.TimerHandle | None = None
         self._drain = Drain()
-        self._burials: set[asyncio.Task[None]] = set()
+        self._tenure = Tenure(may_begin, draining=lambda: self.draining)
+        self._settlement = Settlement(
+            producer=producer,
+            tiers=tiers,
+            window=window,
+            drain=self._drain,
+            observe=observe,
+            surroundings=surroundings,
+        )
+        self._burial = Burial(self._settlement, tenure=self._tenure, window=window)
+        self._watch = Watch(self._look, monotonic_s=surroundings.monotonic_s)
 
     @property
     def draining(self) -> bool:
@@ -102,7 +105,7 @@ class Dispatcher:
         try:
             event = decode_event(headers, key=record.key, value=record.value)
         except RecordMalformed as error:
-            self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
+            self._burial.bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
             return
         if not ledger.recent.first_time(event.id, offset=record.offset):
             ledger.settle(record.offset)
@@ -119,7 +122,7 @@ class Dispatcher:
         try:
             delivery = decode_delivery(headers, key=record.key, value=record.value)
         except RecordMalformed as error:
-            self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
+            self._burial.bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
             return
         identity = (
             delivery.event.id,
@@ -140,7 +143,7 @@ class Dispatcher:
         try:
             unrouted = decode_unrouted(headers, key=record.key, value=record.value)
         except RecordMalformed as error:
-            self._bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
+            self._burial.bury(record, headers, flight, code=ErrorCode.EVENT_MALFORMED, error=str(error))
             return
         event, replay_id = unrouted.event, unrouted.replay_id
         if not flight.ledger.recent.first_time((event.id, replay_id), offset=record.offset):
@@ -159,16 +162,13 @@ class Dispatcher:
         replay_id: str | None = None,
     ) -> None:
         """One turn for each target that wants an event; a dead letter if none does."""
-        if event.type == TEST_EVENT_TYPE:
-            targets = self._directory.for_test(event.aggregate_id)
-        else:
-            targets = self._directory.for_type(event.type)
+        targets = self._directory.for_event(event)
         if targets:
             flight.open_turns = len(targets)
             for target in targets:
                 delivery = Delivery(event=event, target=target.name, origin=origin, replay_id=replay_id)
                 self._open(delivery, target, flight)
-        elif self._discard_unrouted:
+        elif self._discard_unrouted or self._directory.routes(event):
             flight.ledger.settle(record.offset)
         else:
             nobody = (
@@ -176,7 +176,7 @@ class Dispatcher:
                 if event.type == TEST_EVENT_TYPE
                 else f"no handler is registered for {event.type}, and no endpoint is subscribed to it"
             )
-            self._bury(record, headers, flight, code=ErrorCode.HANDLER_NOT_REGISTERED, error=nobody)
+            self._burial.bury(record, headers, flight, code=ErrorCode.HANDLER_NOT_REGISTERED, error=nobody)
 
     async def drain(self, *, limit_s: float) -> None:
         """Let what has begun end, within the limit; park what has not by then. Nothing new is taken until `resume`.
@@ -186,12 +186,11 @@ class Dispatcher:
         self._drain.begin()
         for queue in self._queues.values():
             for turn in queue.withdraw(lambda _, turn: not turn.flight.started):
-                self.window.leave()
-                turn.flight.open_turns = _NEVER_SETTLES
+                self._settlement.leave(turn.flight)
         await self._drain.wait_until_empty(self.window, limit_s=limit_s)
         for queue in self._queues.values():
             for turn in queue.withdraw(lambda _, _turn: True):
-                self._conclude(turn, Deferred(reason="the worker stopped before its turn"))
+                self._settlement.conclude(turn, Deferred(reason="the worker stopped before its turn"))
         # A task cancelled before its first step never runs, and gives nothing back: let the latest take theirs.
         await asyncio.sleep(0)
         for queue in list(self._queues.values()):
@@ -204,6 +203,10 @@ class Dispatcher:
         """Take records again, after a rebalance."""
         self._drain.end()
 
+    def set_share(self, owned: int, of: int) -> None:
+        """So many partitions of so many are this worker's: that is its share of every endpoint's limits."""
+        self._directory.set_share(Share(owned, of))
+
     def _open(self, delivery: Delivery, target: Target, flight: Flight) -> None:
         turn = Turn(delivery, target, flight)
         self.window.enter()
@@ -213,18 +216,23 @@ class Dispatcher:
             queue = self._queues[target.name] = TargetQueue(target)
         queue.target = target  # an endpoint made anew is another target, of the same queue and its keys
         now_s = self._around.monotonic_s()
-        if queue.admit(turn, now_s=now_s):
+        deferral = self._deferral(turn, queue, now_s=now_s) if self._tenure.held() else None
+        if deferral is not None:
+            self._park(turn, deferral)
+            self._drop_if_idle(queue)
+        elif queue.admit(turn, now_s=now_s):
             self._start(turn, queue)
         else:
-            self._park_overload(queue, now_s=now_s)
-            self._watch(queue)
+            self._look(queue)
+            if queue.waiting:
+                self._watch.keep(queue)
 
     def _start(self, turn: Turn, queue: TargetQueue) -> None:
         turn.flight.started = True
         turn.task = asyncio.get_running_loop().create_task(self._attempt(turn, queue))
 
     async def _attempt(self, turn: Turn, queue: TargetQueue) -> None:
-        if not self._may_begin() and not await self._lease_again(turn.flight.ledger):
+        if not self._tenure.held() and not await self._tenure.again(turn.flight.ledger):
             self._abandon(turn, queue)
             return
         started_at_ms = self._around.clock_ms()
@@ -242,35 +250,24 @@ class Dispatcher:
             outcome = Failed(error=f"{type(error).__name__} inside the worker, see its log")
         duration_ms = round((self._around.monotonic_s() - started_s) * 1000, 3)
         cut_off = isinstance(outcome, Interrupted)
-        if not self._may_begin() and (cut_off or not await self._lease_again(turn.flight.ledger)):
+        if not self._tenure.held() and (cut_off or not await self._tenure.again(turn.flight.ledger)):
             # The next owner makes this attempt again: a retry that we parked as well would be a second branch.
             self._abandon(turn, queue)
             return
         self._release(turn, queue, failed=_failed(outcome))
-        self._conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
-
-    async def _lease_again(self, ledger: PartitionLedger) -> bool:
-        """Wait until the partition is surely ours again. False: what waits is the next owner's."""
-        try:
-            while not self._may_begin():
-                if ledger.closed or self.draining:
-                    return False
-                await asyncio.sleep(_LEASE_PAUSE_S)
-        except asyncio.CancelledError:  # the drain limit
-            return False
-        return True
+        self._settlement.conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
 
     def _abandon(self, turn: Turn, queue: TargetQueue) -> None:
-        """Leave a turn to the partition's next owner: its record stays unsettled."""
-        turn.flight.open_turns = _NEVER_SETTLES
+        """Leave a turn to the partition's next owner."""
         self._release(turn, queue)
-        self.window.leave()
-        self._drain.changed()
+        self._settlement.leave(turn.flight)
 
     def _release(self, turn: Turn, queue: TargetQueue, *, failed: bool | None = None) -> None:
         """A running turn gives its slot to who waits for it."""
         for next_turn in queue.finished(turn, now_s=self._around.monotonic_s(), failed=failed):
             self._start(next_turn, queue)
+        if queue.waiting:
+            self._watch.keep(queue)
         self._drop_if_idle(queue)
 
     def _drop_if_idle(self, queue: TargetQueue) -> None:
@@ -278,115 +275,45 @@ class Dispatcher:
         if queue.idle and self._queues.get(name) is queue:
             del self._queues[name]
 
-    def _conclude(
-        self, turn: Turn, outcome: Outcome, *, started_at_ms: int | None = None, duration_ms: float = 0.0
-    ) -> None:
-        now_ms = self._around.clock_ms()
-        next_hop = decide(
-            turn.delivery,
-            outcome,
-            policy=turn.target.policy,
-            tiers=self._tiers,
-            now_ms=now_ms,
-            random=self._around.random,
-        )
-        attempt = Attempt(
-            attempt_id=self._around.new_id(),
-            delivery=turn.delivery,
-            outcome=outcome,
-            next_hop=next_hop,
-            started_at_ms=now_ms if started_at_ms is None else started_at_ms,
-            duration_ms=duration_ms,
-        )
-        try:
-            self._observe(attempt)
-        except Exception:  # noqa: BLE001 - a defect in the log or the metrics must not hold a delivery
-            _log.exception("attempt_not_observed", event_id=str(turn.delivery.event.id))
-        self._producer.produce(records_after(attempt), lambda: self._close(turn.flight))
-
-    def _close(self, flight: Flight) -> None:
-        flight.open_turns -= 1
-        if flight.open_turns == 0:
-            flight.ledger.settle(flight.offset)
-        self.window.leave()
-        self._drain.changed()
-
-    def _bury(
-        self, record: Received, headers: dict[str, bytes], flight: Flight, *, code: str, error: str
-    ) -> None:
-        """A whole record goes to the dead letters, with its bytes; the partition moves on."""
-        origin = Origin(record.topic, record.partition, record.offset)
-        flight.open_turns = 1
-        flight.started = True
-        self.window.enter()
-        dead = dead_record(
-            headers=headers, key=record.key, value=record.value, origin=origin, code=code, error=error
+    def _deferral(self, turn: Turn, queue: TargetQueue, *, now_s: float) -> Deferred | None:
+        """Why the target's gate won't have the turn wait here, behind those who do."""
+        turn_at_ms = turn.delivery.turn_at_ms
+        return turn.target.gate.deferral(
+            now_s=now_s,
+            ahead=queue.waiting,
+            turn_in_s=None if turn_at_ms is None else (turn_at_ms - self._around.clock_ms()) / 1000,
+            bound_s=self._park_wait_s,
+            crowded=self._crowds(queue),
         )
 
-        def bury() -> None:
-            _log.warning(
-                "dead_letter",
-                event_id=headers.get("id", b"")[:36].decode(errors="replace"),
-                code=code,
-                origin=str(origin),
-                error=error,
-            )
-            self._producer.produce([dead], lambda: self._close(flight))
+    def _crowds(self, queue: TargetQueue) -> bool:
+        """Does it take more than half of the room that is left? However many there are, they leave some to others."""
+        return 2 * queue.waiting > self.window.size - self.window.open_turns
 
-        if self._may_begin():
-            bury()
-            return
-        burial = asyncio.get_running_loop().create_task(self._bury_with_lease(bury, flight))
-        self._burials.add(burial)
-        burial.add_done_callback(self._burials.discard)
+    def _park(self, turn: Turn, why: Deferred) -> None:
+        turn.flight.started = True
+        self._settlement.conclude(turn, why)
 
-    async def _bury_with_lease(self, bury: Callable[[], None], flight: Flight) -> None:
-        """A worker that wakes up late buries nothing that is somebody else's by now."""
-        if await self._lease_again(flight.ledger):
-            bury()
-            return
-        flight.open_turns = _NEVER_SETTLES
-        self.window.leave()
-        self._drain.changed()
+    def _look(self, queue: TargetQueue) -> None:
+        """Start what may start, and park what the target can't be given soon.
 
-    def _park_overload(self, queue: TargetQueue, *, now_s: float) -> None:
-        """Park what a target can't be given soon, because it is slow or its circuit is open.
-
-        Not while attempts wait for the lease: the target isn't slow then, and the turns may be another worker's
-        already, who makes their attempts.
+        Nothing is parked while attempts wait for the lease: the target isn't slow then, and the turns may be another
+        worker's already, who makes their attempts.
         """
-        crowding = 2 * queue.waiting > self.window.size
-        if not self._may_begin() or not queue.overloaded(
+        now_s = self._around.monotonic_s()
+        for turn in queue.start_ready(now_s=now_s):
+            self._start(turn, queue)
+        limited = queue.target.limited
+        crowding = self._crowds(queue) if limited else 2 * queue.waiting > self.window.size
+        if not self._tenure.held() or not queue.overloaded(
             now_s=now_s, bound_s=self._park_wait_s, crowding=crowding
         ):
             return
-        hold_s = queue.hold_s(now_s=now_s)
-        why = (
-            Deferred(reason="the target's circuit is open", retry_after=timedelta(seconds=hold_s))
-            if hold_s > self._park_wait_s
-            else Deferred(reason="the target is slow and its queue is long")
-        )
+        slow = "the target's concurrency is limited" if limited else "the target is slow"
         for turn in queue.withdraw_overload(now_s=now_s, bound_s=self._park_wait_s):
-            turn.flight.started = True
-            self._conclude(turn, why)
+            deferral = self._deferral(turn, queue, now_s=now_s)
+            self._park(turn, deferral or Deferred(reason=f"{slow} and its queue is long"))
         self._drop_if_idle(queue)
-
-    def _watch(self, queue: TargetQueue) -> None:
-        self._crowded.add(queue)
-        if self._sweep_timer is None:
-            self._sweep_timer = asyncio.get_running_loop().call_later(_SWEEP_INTERVAL_S, self._sweep)
-
-    def _sweep(self) -> None:
-        """Look at the queues that have turns waiting: a target that hangs gives no other sign."""
-        now_s = self._around.monotonic_s()
-        for queue in list(self._crowded):
-            for turn in queue.start_ready(now_s=now_s):
-                self._start(turn, queue)
-            self._park_overload(queue, now_s=now_s)
-            if not queue.waiting:
-                self._crowded.discard(queue)
-        loop = asyncio.get_running_loop()
-        self._sweep_timer = loop.call_later(_SWEEP_INTERVAL_S, self._sweep) if self._crowded else None
 
 
 def _failed(outcome: Outcome) -> bool | None:

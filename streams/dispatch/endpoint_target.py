@@ -13,6 +13,9 @@ from connectors.webhook.errors import SecretLockedError
 from connectors.webhook.request import Request
 from connectors.webhook.verdict import Accepted, Refused, TryLater, judge
 from streams.dispatch.circuit import Circuit
+from streams.dispatch.endpoint_gate import EndpointGate
+from streams.dispatch.rate_limit import RateLimit
+from streams.dispatch.share import WHOLE, Share
 from streams.records.delivery import Delivery
 from streams.records.outcome import Cancelled, Deferred, Failed, Outcome, Rejected, Succeeded
 from streams.records.target import TargetName
@@ -34,10 +37,26 @@ class Sends(Protocol):
 class EndpointTarget:
     """One endpoint. `endpoint` is what the feed last said of it: None once it is deleted.
 
-    Its retry policy is the worker's, but for what the endpoint has of its own.
+    Its retry policy and its concurrency are the worker's, but for what the endpoint has of its own; of that concurrency
+    and of its rate limit, this worker has its share.
     """
 
-    __slots__ = ("_default_policy", "_now", "_sender", "concurrency", "endpoint", "gate", "name", "policy")
+    __slots__ = (
+        "_circuit",
+        "_default_concurrency",
+        "_default_policy",
+        "_limit",
+        "_monotonic_s",
+        "_now",
+        "_sender",
+        "_share",
+        "concurrency",
+        "endpoint",
+        "gate",
+        "limited",
+        "name",
+        "policy",
+    )
 
     def __init__(
         self,
@@ -47,22 +66,56 @@ class EndpointTarget:
         policy: RetryPolicy,
         concurrency: int,
         now: Callable[[], datetime],
+        monotonic_s: Callable[[], float],
+        share: Share = WHOLE,
     ) -> None:
         self.name = TargetName("endpoint", endpoint_id)
         self.endpoint: Endpoint | None = None
         self._default_policy = policy
         self.policy = policy
-        self.gate = Circuit(on_change=self._tell)
+        self._default_concurrency = concurrency
         self.concurrency = concurrency
+        self.limited = False
+        self._circuit = Circuit(on_change=self._tell)
+        self._limit: RateLimit | None = None
+        self.gate = EndpointGate(self._circuit)
+        self._share = share
         self._sender = sender
         self._now = now
+        self._monotonic_s = monotonic_s
 
     def change(self, endpoint: Endpoint) -> None:
         """It was created or changed. Another URL, or an endpoint enabled again, is worth trying at once."""
         before, self.endpoint = self.endpoint, endpoint
         self.policy = _policy(endpoint, self._default_policy)
         if before is not None and (before.url, before.enabled) != (endpoint.url, endpoint.enabled):
-            self.gate = Circuit(on_change=self._tell)
+            self._circuit = Circuit(on_change=self._tell)
+        self._set_limits(endpoint)
+
+    def set_share(self, share: Share) -> None:
+        """This worker's share of the work has changed, and so its part of the limits."""
+        self._share = share
+        if self._limit is not None or self.limited:
+            assert self.endpoint is not None  # noqa: S101 - the limits are its own
+            self._set_limits(self.endpoint)
+
+    def _set_limits(self, endpoint: Endpoint) -> None:
+        """What runs is left alone; what begins from now on obeys."""
+        self.limited = endpoint.concurrency is not None
+        self.concurrency = (
+            self._default_concurrency
+            if endpoint.concurrency is None
+            else self._share.of_concurrency(endpoint.concurrency)
+        )
+        if endpoint.rate_limit_per_s is None:
+            self._limit = None
+        else:
+            per_s = self._share.of_rate(endpoint.rate_limit_per_s)
+            if self._limit is None:
+                self._limit = RateLimit(per_s, now_s=self._monotonic_s())
+            else:
+                self._limit.change(per_s, now_s=self._monotonic_s())
+        self.gate = EndpointGate(self._circuit, self._limit)
 
     async def attempt(self, delivery: Delivery) -> Outcome:
         """Send the event to the endpoint as it is now. The webhook id is the event's id on every attempt (INV-4)."""

@@ -23,12 +23,13 @@ __all__ = ["HandlerTarget"]
 class HandlerTarget:
     """One registered handler."""
 
-    __slots__ = ("_abandoned", "_calls", "concurrency", "gate", "handler", "name", "policy")
+    __slots__ = ("_abandoned", "_calls", "concurrency", "gate", "handler", "limited", "name", "policy")
 
     def __init__(self, handler: Handler, *, calls: HandlerCalls, policy: RetryPolicy) -> None:
         self.handler = handler
         self.name = TargetName("handler", handler.name)
         self.concurrency = handler.concurrency
+        self.limited = False
         self.gate = OpenGate()
         self.policy = policy
         self._calls = calls

@@ -4,7 +4,7 @@ from typing import Protocol
 
 from streams.dispatch.circuit import Begun
 from streams.records.delivery import Delivery
-from streams.records.outcome import Outcome
+from streams.records.outcome import Deferred, Outcome
 from streams.records.target import TargetName
 from streams.retry.policy import RetryPolicy
 
@@ -12,10 +12,24 @@ __all__ = ["Gate", "OpenGate", "Target"]
 
 
 class Gate(Protocol):
-    """Says whether an attempt may begin, and learns how attempts ended: an endpoint's circuit."""
+    """Says whether an attempt may begin, and learns how attempts ended: an endpoint's circuit and rate limit."""
 
-    def hold_s(self, *, now_s: float) -> float:
-        """For how long no attempt may begin; 0 if one may now."""
+    def hold_s(self, *, now_s: float, ahead: int = 0) -> float:
+        """For how long no attempt may begin, once `ahead` others have; 0 if one may now."""
+        ...
+
+    def deferral(
+        self, *, now_s: float, ahead: int, turn_in_s: float | None, bound_s: float, crowded: bool
+    ) -> Deferred | None:
+        """Why a delivery can't wait here for its attempt; None if it can.
+
+        Args:
+            now_s: what the clock says.
+            ahead: how many wait before it.
+            turn_in_s: when its turn is, if it was given one.
+            bound_s: how long one may wait here.
+            crowded: those who wait here take more room than is good for others.
+        """
         ...
 
     def began(self, *, now_s: float) -> Begun:
@@ -35,9 +49,21 @@ class OpenGate:
 
     __slots__ = ()
 
-    def hold_s(self, *, now_s: float) -> float:  # noqa: ARG002 - the gate's signature, here and below
+    def hold_s(self, *, now_s: float, ahead: int = 0) -> float:  # noqa: ARG002 - the gate's signature, here and below
         """Never."""
         return 0.0
+
+    def deferral(
+        self,
+        *,
+        now_s: float,  # noqa: ARG002
+        ahead: int,  # noqa: ARG002
+        turn_in_s: float | None,  # noqa: ARG002
+        bound_s: float,  # noqa: ARG002
+        crowded: bool,  # noqa: ARG002
+    ) -> Deferred | None:
+        """For no reason."""
+        return None
 
     def began(self, *, now_s: float) -> Begun:  # noqa: ARG002
         """It is all the same."""
@@ -58,6 +84,11 @@ class Target(Protocol):
     @property
     def concurrency(self) -> int:
         """How many of its attempts may run at once in this worker."""
+        ...
+
+    @property
+    def limited(self) -> bool:
+        """Whether somebody has limited its concurrency. Then a long queue says nothing of the worker's own pace."""
         ...
 
     @property

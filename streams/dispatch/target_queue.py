@@ -1,10 +1,11 @@
 """The queue of one target: at most so many attempts at once, one at a time per key, and an estimate of the wait.
 
-The estimate is what keeps one slow target from holding everybody's window (INV-6): when its queue would
-wait longer than a bound *and* its attempts are slow, its waiting turns are withdrawn and parked. A fast
-target under a backlog is never overloaded in this sense: there, back-pressure is right. "Slow" is a matter
-of medians: one attempt that hangs takes one slot, and the others go on serving the queue. The same happens to all that
-wait when the target's gate holds them for longer than the bound.
+The estimate is what keeps one slow target from holding everybody's window (INV-6): when its queue would wait longer
+than a bound *and* its attempts are slow, its waiting turns are withdrawn and parked. A fast target under a backlog is
+never overloaded in this sense: there, back-pressure is right. "Slow" is a matter of medians: one attempt that hangs
+takes one slot, and the others go on serving the queue. A target whose concurrency somebody has limited may be as fast
+as it likes: where its queue crowds out others, what it can't serve soon goes too. And so do those whom the target's
+gate holds for longer than the bound.
 
 Pure bookkeeping; the monotonic clock's reading is passed in, in seconds.
 """
@@ -48,7 +49,7 @@ class TargetQueue:
 
     def admit(self, turn: Turn, *, now_s: float) -> bool:
         """Take a turn in. True: it has its slot, run it. False: it waits, and `finished` hands it out in its time."""
-        if turn.key not in self._behind and self._may_begin(now_s=now_s):
+        if not self._ready and turn.key not in self._behind and self._may_begin(now_s=now_s):
             self._behind[turn.key] = None
             self._begin(turn, now_s=now_s)
             return True
@@ -84,27 +85,32 @@ class TargetQueue:
         middle = next(islice(self._running.values(), len(self._running) // 2, None), now_s)
         return max(took_s, now_s - middle)
 
-    def hold_s(self, *, now_s: float) -> float:
-        """For how long its gate lets nothing begin."""
-        return self.target.gate.hold_s(now_s=now_s)
+    def held_s(self, *, now_s: float) -> float:
+        """For how long its gate lets none of those begin whose key is free; 0 where there are none."""
+        return self.target.gate.hold_s(now_s=now_s) if self._ready else 0.0
 
     def overloaded(self, *, now_s: float, bound_s: float, crowding: bool = False) -> bool:
         """Would the last in its queue wait longer than the bound, because it is slow, or for its gate?
 
-        `crowding`: its queue takes half of the room that all targets share. Then it needn't be so slow.
+        `crowding`: its queue takes more of the room that all targets share than is good for them. Then it needn't be so
+        slow.
         """
-        if self.waiting and self.hold_s(now_s=now_s) > bound_s:
+        if self.waiting and self._held_beyond(bound_s, now_s=now_s, index=self.waiting - 1):
             return True
         service_s = self.service_s(now_s=now_s)
-        slow_s = _SLOW_AND_CROWDING_S if crowding else _SLOW_S
+        slow_s = _SLOW_S if not crowding else 0.0 if self.target.limited else _SLOW_AND_CROWDING_S
         return service_s > slow_s and self.waiting * service_s > bound_s * self.target.concurrency
 
     def withdraw_overload(self, *, now_s: float, bound_s: float) -> list[Turn]:
         """Take out the waiting turns that can't be served within the bound, the latest first in line to go."""
-        if self.hold_s(now_s=now_s) > bound_s:
-            return self.withdraw(lambda _index, _turn: True)
-        stays = int(bound_s * self.target.concurrency / self.service_s(now_s=now_s))
-        return self.withdraw(lambda index, _turn: index >= stays)
+        service_s = self.service_s(now_s=now_s)
+        stays = int(bound_s * self.target.concurrency / service_s) if service_s else self.waiting
+        return self.withdraw(
+            lambda index, _turn: index >= stays or self._held_beyond(bound_s, now_s=now_s, index=index)
+        )
+
+    def _held_beyond(self, bound_s: float, *, now_s: float, index: int) -> bool:
+        return self.target.gate.hold_s(now_s=now_s, ahead=index) > bound_s
 
     def withdraw(self, goes: Callable[[int, Turn], bool]) -> list[Turn]:
         """Take out every waiting turn for which `goes(index in the queue, turn)` holds; the order of the rest stays."""
@@ -136,7 +142,7 @@ class TargetQueue:
         behind.append(turn)
 
     def _may_begin(self, *, now_s: float) -> bool:
-        return len(self._running) < self.target.concurrency and not self.hold_s(now_s=now_s)
+        return len(self._running) < self.target.concurrency and not self.target.gate.hold_s(now_s=now_s)
 
     def _begin(self, turn: Turn, *, now_s: float) -> None:
         turn.begun = self.target.gate.began(now_s=now_s)

@@ -31,6 +31,7 @@ class UnknownTarget:
 
     name: TargetName
     concurrency: int = 1
+    limited: bool = False
     gate: OpenGate = _ANY_TIME
     policy: RetryPolicy = _ONE_ANSWER
 

@@ -10,7 +10,6 @@ the same when some are opened again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -51,7 +50,7 @@ def redriven(record: ReadRecord, *, replay_id: str) -> Sendable:
     headers = header_map(record.headers)
     if "outbox-target" in headers:
         delivery = decode_delivery(headers, key=record.key, value=record.value)
-        return replace(delivery, attempt=1, deferrals=0, first_failed_at_ms=None, replay_id=replay_id)
+        return delivery.anew(replay_id)
     return Unrouted(
         event=decode_event(headers, key=record.key, value=record.value),
         origin=read_origin(headers),

@@ -7,7 +7,6 @@ the event's id that was noted for it: an offset of a topic that was made anew is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from connectors.kafka.read_record import ReadRecord, RecordReader
 from connectors.postgres.stored_replay import Replay
@@ -45,7 +44,7 @@ def delivery_at(reader: RecordReader, place: Place, *, replay_id: str) -> Delive
     delivery = _delivery(record, place)
     if delivery.event.id != place.event_id:
         raise event_gone(place)
-    return replace(delivery, attempt=1, deferrals=0, first_failed_at_ms=None, replay_id=replay_id)
+    return delivery.anew(replay_id)
 
 
 def _delivery(record: ReadRecord, place: Place) -> Delivery:

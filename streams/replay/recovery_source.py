@@ -246,7 +246,7 @@ def _event(record: ReadRecord) -> Event | None:
 
 
 def _is_wanted(endpoint: Endpoint, event: Event) -> bool:
-    return event.type != TEST_EVENT_TYPE and endpoint.subscribes_to(event.type)
+    return event.type != TEST_EVENT_TYPE and endpoint.wants(event)
 
 
 def _log_key(delivery: Delivery) -> tuple[datetime, UUID]:

@@ -13,7 +13,7 @@ from streams.records.delivery import Delivery
 from streams.records.next_hop import DeadLetter, Done, NextHop, Retry
 from streams.records.outcome import Cancelled, Deferred, Failed, Interrupted, Outcome, Rejected, Succeeded
 from streams.retry.tiers import RetryTiers
-from streams.retry.wait import Wait, wait_about, wait_at_least
+from streams.retry.wait import Wait, wait_about, wait_at_least, wait_within
 
 __all__ = ["ExponentialBackoff", "RetryPolicy", "ScheduledBackoff", "decide"]
 
@@ -86,6 +86,8 @@ def decide(
             return _retry(
                 delivery, error, hint=None, policy=policy, tiers=tiers, now_ms=now_ms, random=random
             )
+        case Deferred(reason=reason, turn_in=timedelta() as turn_in):
+            return _turn(delivery, reason, turn_in_ms=_ms(turn_in), policy=policy, tiers=tiers, now_ms=now_ms)
         case Deferred(reason=reason, retry_after=hint):
             return _defer(
                 delivery, reason, hint=hint, policy=policy, tiers=tiers, now_ms=now_ms, random=random
@@ -114,7 +116,10 @@ def _retry(
     if hint is not None and now_ms + _ms(hint) > (wait.not_before_ms or wait.due_at_ms):
         wait = wait_at_least(_ms(hint), now_ms=now_ms, tiers=tiers, random=random)
     tried = replace(
-        delivery, attempt=delivery.attempt + 1, first_failed_at_ms=_first_failed(delivery, now_ms=now_ms)
+        delivery,
+        attempt=delivery.attempt + 1,
+        first_failed_at_ms=_first_failed(delivery, now_ms=now_ms),
+        turn_at_ms=None,
     )
     return _park(tried, wait, error, policy=policy)
 
@@ -132,11 +137,32 @@ def _defer(
     """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile."""
     doubled_ms: int = _DEFERRAL_BASE_MS << min(delivery.deferrals, 30)
     delay_ms = max(min(doubled_ms, tiers.longest_ms), _ms(hint) if hint else 0)
-    deferred = replace(
-        delivery, deferrals=delivery.deferrals + 1, first_failed_at_ms=_first_failed(delivery, now_ms=now_ms)
-    )
+    deferred = _deferred(delivery, now_ms=now_ms, turn_at_ms=None)
     return _park(
         deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy
+    )
+
+
+def _turn(
+    delivery: Delivery,
+    reason: str,
+    *,
+    turn_in_ms: int,
+    policy: RetryPolicy,
+    tiers: RetryTiers,
+    now_ms: int,
+) -> NextHop:
+    """It comes by a little before its turn, and in the longest tier's time at the latest: the rate may be raised."""
+    deferred = _deferred(delivery, now_ms=now_ms, turn_at_ms=now_ms + turn_in_ms)
+    return _park(deferred, wait_within(turn_in_ms, now_ms=now_ms, tiers=tiers), reason, policy=policy)
+
+
+def _deferred(delivery: Delivery, *, now_ms: int, turn_at_ms: int | None) -> Delivery:
+    return replace(
+        delivery,
+        deferrals=delivery.deferrals + 1,
+        first_failed_at_ms=_first_failed(delivery, now_ms=now_ms),
+        turn_at_ms=turn_at_ms,
     )
 
 
@@ -146,7 +172,9 @@ def _park(delivery: Delivery, wait: Wait, error: str, *, policy: RetryPolicy) ->
     expires_at_ms = delivery.first_failed_at_ms + _ms(policy.max_age)
     if (wait.not_before_ms or wait.due_at_ms) > expires_at_ms:
         return DeadLetter(
-            delivery=delivery, code=policy.exhausted_code, error=f"older than {policy.max_age}: {error}"
+            delivery=replace(delivery, turn_at_ms=None),
+            code=policy.exhausted_code,
+            error=f"older than {policy.max_age}: {error}",
         )
     return Retry(
         delivery=delivery,

@@ -72,6 +72,10 @@ class RetryTiers:
         """The shortest lane that is not shorter than the wait; the longest of all where every lane is shorter."""
         return self.lanes[min(bisect_left(self._holds_ms, wait_ms), len(self.lanes) - 1)]
 
+    def at_most(self, wait_ms: int) -> Lane:
+        """The longest lane that is not longer than the wait; the shortest of all where every lane is longer."""
+        return self.lanes[max(bisect_right(self._holds_ms, wait_ms) - 1, 0)]
+
     def lap(self, *, random: Callable[[], float]) -> Lane:
         """A random lane of the longest tier, for a wait that no lane can hold at once."""
         return self._longest_tier[int(random() * len(self._longest_tier))]

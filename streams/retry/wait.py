@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from streams.retry.tiers import Lane, RetryTiers
 
-__all__ = ["Wait", "wait_about", "wait_at_least", "wait_until"]
+__all__ = ["Wait", "wait_about", "wait_at_least", "wait_until", "wait_within"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,12 @@ def wait_about(delay_ms: int, *, now_ms: int, tiers: RetryTiers, random: Callabl
 def wait_at_least(wait_ms: int, *, now_ms: int, tiers: RetryTiers, random: Callable[[], float]) -> Wait:
     """Wait no less than this: what a `Retry-After` asks for. Jitter never goes below the hint (svix #2199)."""
     return wait_until(now_ms + wait_ms, now_ms=now_ms, tiers=tiers, random=random)
+
+
+def wait_within(wait_ms: int, *, now_ms: int, tiers: RetryTiers) -> Wait:
+    """Wait no longer than this, and about as long: who comes too early waits the rest. The shortest lane at least."""
+    lane = tiers.at_most(wait_ms)
+    return Wait(lane=lane, due_at_ms=now_ms + lane.hold_ms)
 
 
 def wait_until(until_ms: int, *, now_ms: int, tiers: RetryTiers, random: Callable[[], float]) -> Wait:

@@ -71,7 +71,9 @@ def new_app(
         topic_disable_leader=True,
         web_enabled=False,
     )
-    transport = settled_transport(ledgers, lease=lease, drain=drain, resume=dispatcher.resume)
+    transport = settled_transport(
+        ledgers, lease=lease, drain=drain, resume=dispatcher.resume, share=dispatcher.set_share
+    )
     app.transport = transport(app.conf.broker_consumer, app)
     _add_agent(app, topics.EVENTS, ledgers, dispatcher, dispatcher.take_event, on_defect)
     _add_agent(app, topics.REDELIVERY, ledgers, dispatcher, dispatcher.take_redelivery, on_defect)

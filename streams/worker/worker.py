@@ -158,6 +158,7 @@ def _directory(
             policy=endpoint_policy,
             concurrency=settings.endpoint_concurrency,
             now=around.now,
+            monotonic_s=around.monotonic_s,
         ),
     )
 

@@ -15,6 +15,7 @@ from connectors.postgres.stored_endpoint import StoredEndpoint
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import EndpointInvalidError
 from connectors.webhook.key_ring import NO_KEYS
+from connectors.webhook.payload_filter import PayloadFilter
 from connectors.webhook.wire import encode_request
 from streams.api.access import Access, new_token
 from streams.api.cursor import read_audit_cursor, read_endpoint_cursor
@@ -43,14 +44,22 @@ FULL = {
     "timeout_s": 2.5,
     "schedule_s": [5, 300.5],
     "max_age_s": 86400,
+    "concurrency": 4,
+    "rate_limit_per_s": 0.5,
+    "payload_filter": {"a": ["x", 1, None, {"prefix": MARK}], "b": {"c": [{"numeric": [">=", 1, "<", 2.5]}]}},
 }
 PATCHES = [
     {name: value for name, value in FULL.items() if name not in ("id", "secret")},
     {"headers": {"x-a": None}, "metadata": None, "timeout_s": None, "description": None},
     {"url": f"https://other.example/{MARK}"},
+    {"payload_filter": {"a": None, "b": {"c": [MARK]}, "d": [{"exists": False}]}},
 ]
 BODIES = [orjson.dumps(body) for body in (FULL, {"url": FULL["url"], "event_types": ["*"]}, *PATCHES)]
-BEFORE = StoredEndpoint(endpoint=replace(endpoint(), timeout=None), metadata={"a": "1"}, updated_at=NOW)
+BEFORE = StoredEndpoint(
+    endpoint=replace(endpoint(), payload_filter=PayloadFilter.of({"a": ["x"], "b": {"e": ["y"]}})),
+    metadata={"a": "1"},
+    updated_at=NOW,
+)
 
 
 def problem_of(found: object) -> Problem | None:

@@ -1,5 +1,6 @@
 """Records on `outbox.endpoints`: an endpoint that can be sent to, or one short error for the feed to log."""
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import EndpointInvalidError
+from connectors.webhook.payload_filter import PayloadFilter
 from connectors.webhook.wire import encode_request
 from tests.fuzz.mutation import any_text, mutated, mutated_text
 from tests.fuzz.profile import FUZZ
@@ -15,9 +17,15 @@ from tests.fuzz.refusal import read_or_refused
 from tests.unit.webhook.records import SECRET, endpoint, request
 
 MARK = SECRET.reveal().removeprefix("whsec_")
+LIMITED = replace(
+    endpoint("https://bücher.example/in?token=hunter2", event_types=("order.*", "invoice.paid")),
+    concurrency=4,
+    rate_limit_per_s=0.5,
+    payload_filter=PayloadFilter.of({"a": ["x", None, {"numeric": [">=", 1, "<", 2.5]}], "b": {"c": [1.0]}}),
+)
 RECORDS = [
     endpoint().to_json(),
-    endpoint("https://bücher.example/in?token=hunter2", event_types=("order.*", "invoice.paid")).to_json(),
+    LIMITED.to_json(),
     endpoint(secrets=(SECRET, SECRET)).to_json(),
 ]
 FIELDS: dict[str, Any] = orjson.loads(RECORDS[1])

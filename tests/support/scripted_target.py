@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import Sequence
 
+from outbox.event import Event
 from streams.dispatch.directory import Directory
+from streams.dispatch.share import Share
 from streams.dispatch.target import Gate, OpenGate, Target
 from streams.records.delivery import Delivery
 from streams.records.outcome import Outcome, Succeeded
-from streams.records.target import TargetName
+from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.retry.policy import RetryPolicy
 from tests.support.deliveries import HANDLER_POLICY
 
@@ -26,12 +28,14 @@ class ScriptedTarget:
         name: str,
         *,
         concurrency: int = 4,
+        limited: bool = False,
         policy: RetryPolicy = HANDLER_POLICY,
         outcome: Outcome | BaseException | None = None,
         gate: Gate | None = None,
     ) -> None:
         self.name = TargetName("endpoint", name)
         self.concurrency = concurrency
+        self.limited = limited
         self.policy = policy
         self.gate = gate or OpenGate()
         self.outcome: Outcome | BaseException = outcome or Succeeded()
@@ -72,8 +76,14 @@ class ScriptedDirectory(Directory):
         target = self.by_name(TargetName("endpoint", endpoint_id))
         return (target,) if target is not None else ()
 
-    def for_type(self, event_type: str) -> tuple[Target, ...]:  # noqa: ARG002 - all types alike
-        return tuple(self.targets)
+    def for_event(self, event: Event) -> tuple[Target, ...]:
+        return self.for_test(event.aggregate_id) if event.type == TEST_EVENT_TYPE else tuple(self.targets)
+
+    def routes(self, event: Event) -> bool:
+        return event.type != TEST_EVENT_TYPE and bool(self.targets)
+
+    def set_share(self, share: Share) -> None:
+        self.share = share
 
     def by_name(self, name: TargetName) -> Target | None:
         return next((target for target in self.targets if target.name == name), None)

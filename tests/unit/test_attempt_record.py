@@ -137,7 +137,14 @@ async def attempted(answer: Answer) -> tuple[Attempt, Request]:
             requests.append(request)
             return answer
 
-    target = EndpointTarget("ep_1", sender=Sends(), policy=ENDPOINT_POLICY, concurrency=1, now=lambda: NOW)
+    target = EndpointTarget(
+        "ep_1",
+        sender=Sends(),
+        policy=ENDPOINT_POLICY,
+        concurrency=1,
+        now=lambda: NOW,
+        monotonic_s=lambda: 0.0,
+    )
     target.endpoint = endpoint("https://user-4711.example/in?token=hush")
     delivery = a_delivery(event=an_event(payload=PAYLOAD))
     outcome = await target.attempt(delivery)

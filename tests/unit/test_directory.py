@@ -42,7 +42,12 @@ def a_directory(*handlers: tuple[str, str]) -> Directory:
     return Directory(
         [HandlerTarget(handler, calls=NoCalls(), policy=HANDLER_POLICY) for handler in registry],
         new_endpoint_target=lambda endpoint_id: EndpointTarget(
-            endpoint_id, sender=NoSender(), policy=ENDPOINT_POLICY, concurrency=4, now=lambda: NOW
+            endpoint_id,
+            sender=NoSender(),
+            policy=ENDPOINT_POLICY,
+            concurrency=4,
+            now=lambda: NOW,
+            monotonic_s=lambda: 0.0,
         ),
     )
 

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 
 from streams.dispatch.circuit import Circuit
+from streams.dispatch.endpoint_gate import EndpointGate
 from streams.records.delivery import Origin
 from streams.records.next_hop import Retry
 from streams.records.outcome import Cancelled, Deferred, ErrorCode, Failed, Outcome, Rejected, Succeeded
@@ -223,7 +224,10 @@ async def test_a_hanging_targets_turns_are_parked_without_an_attempt_and_another
 async def test_nothing_is_attempted_while_a_circuit_is_open_and_then_one_at_a_time() -> None:
     """CASES 7: what is for an endpoint that is down is parked, at no attempt; a probe that is taken lets all in."""
     down = ScriptedTarget(
-        "ep_1", outcome=Failed(error="503"), gate=Circuit(on_change=lambda _: None), concurrency=2
+        "ep_1",
+        outcome=Failed(error="503"),
+        gate=EndpointGate(Circuit(on_change=lambda _: None)),
+        concurrency=2,
     )
     bench = DispatchBench([down], holding=False)
     for offset in range(30):
@@ -244,7 +248,7 @@ async def test_nothing_is_attempted_while_a_circuit_is_open_and_then_one_at_a_ti
     bench.take(event_record(33))
     down.answer(2)
     await settled()
-    bench.dispatcher._sweep()
+    bench.dispatcher._watch.look_at_all()
     down.answer(5)
     await settled()
     assert Counter(bench.outcomes())["Succeeded"] >= 2
@@ -262,7 +266,7 @@ async def test_a_fast_targets_backlog_is_never_parked() -> None:
         bench.around.pass_s(0.05)
         bench.target.answer(4)
         await settled()
-        bench.dispatcher._sweep()
+        bench.dispatcher._watch.look_at_all()
     assert Counter(bench.outcomes()) == {"Succeeded": 1_000}
     bench.assert_nothing_leaks()
 
@@ -279,7 +283,7 @@ async def test_a_target_that_is_rather_slow_may_not_take_the_whole_window() -> N
             bench.around.pass_s(0.5)
             rather_slow.answer(2)
     bench.around.pass_s(0.5)
-    bench.dispatcher._sweep()
+    bench.dispatcher._watch.look_at_all()
     assert len(healthy.begun) == 700
     assert bench.window.open_turns < 500
     assert Counter(bench.outcomes())["Deferred"] > 100
@@ -476,7 +480,7 @@ async def test_no_turn_leaks_under_any_schedule(seed: int) -> None:
                 bench.producer.ack(random.choice(bench.producer.waiting))
             case _:
                 bench.around.pass_s(random.random())
-                bench.dispatcher._sweep()
+                bench.dispatcher._watch.look_at_all()
         if random.random() < 0.5:
             await settled()
     while bench.window.open_turns:

@@ -33,7 +33,12 @@ class Sent:
 
 def a_target(one: Endpoint, sender: Sent | None = None) -> EndpointTarget:
     target = EndpointTarget(
-        "ep_1", sender=sender or Sent(), policy=ENDPOINT_POLICY, concurrency=4, now=lambda: NOW
+        "ep_1",
+        sender=sender or Sent(),
+        policy=ENDPOINT_POLICY,
+        concurrency=4,
+        now=lambda: NOW,
+        monotonic_s=lambda: 0.0,
     )
     target.change(one)
     return target

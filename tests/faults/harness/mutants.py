@@ -19,6 +19,7 @@ from streams.delay.lane import Lane
 from streams.delay.scheduler import Scheduler
 from streams.dispatch.circuit import Circuit
 from streams.dispatch.dispatcher import Dispatcher
+from streams.dispatch.settlement import Settlement
 from streams.recorder.recorder import Recorder
 from tests.faults.harness.kinds.kind import Kind
 from tests.faults.harness.kinds.nothing import Nothing
@@ -80,12 +81,12 @@ def _drop_on_revoke(_: Path) -> None:
 
     _patch(Dispatcher, "drain", dropping)
     _patch(Dispatcher, "resume", resuming)
-    _patch(Dispatcher, "_conclude", _unless_draining(Dispatcher._conclude))
+    _patch(Settlement, "conclude", _unless_draining(Settlement.conclude))
 
 
 def _unless_draining(conclude: Callable[..., None]) -> Callable[..., None]:
-    def concluding(self: Dispatcher, *arguments: Any, **named: Any) -> None:
-        if not self.draining:
+    def concluding(self: Settlement, *arguments: Any, **named: Any) -> None:
+        if not self._drain.active:
             conclude(self, *arguments, **named)
 
     return concluding

@@ -33,6 +33,9 @@ async def test_a_created_endpoint_is_shown_as_it_was_created(
         timeout_s=2.5,
         schedule_s=[5, 60.5],
         max_age_s=3600,
+        concurrency=4,
+        rate_limit_per_s=1 / 60,
+        payload_filter={"total": [{"numeric": [">=", 100]}], "a": [1.0, None]},
     )
     reply = await api("POST", "/v1/endpoints", body)
     assert reply.status == 201
@@ -139,6 +142,29 @@ async def test_an_empty_change_changes_nothing(api: ApiClient) -> None:
     assert [entry["action"] for entry in audit] == ["endpoint.added"]
 
 
+async def test_a_payload_filter_is_merged_like_any_object(api: ApiClient) -> None:
+    """RFC 7396: fields are added and replaced, null removes one; what is left must still be a filter."""
+    created = await api.created(payload_filter={"a": ["x"], "b": {"c": ["y"], "d": ["z"]}})
+    path = f"/v1/endpoints/{created['id']}"
+    reply = await api("PATCH", path, {"payload_filter": {"a": [1], "b": {"c": None}, "e": [True]}})
+    assert reply.json["payload_filter"] == {"a": [1], "b": {"d": ["z"]}, "e": [True]}
+    reply = await api("PATCH", path, {"payload_filter": {"a": {"deep": ["x"]}, "b": {"d": None}}})
+    assert (reply.status, list(reply.fields)) == (422, ["#/payload_filter/b"])
+    assert (await api("PATCH", path, {"payload_filter": None})).json["payload_filter"] is None
+
+
+async def test_limits_are_changed_and_removed(api: ApiClient) -> None:
+    """Each by itself; and null gives it back to the workers' settings."""
+    created = await api.created(concurrency=3, rate_limit_per_s=5)
+    path = f"/v1/endpoints/{created['id']}"
+    changed = (await api("PATCH", path, {"rate_limit_per_s": 0.5})).json
+    assert (changed["concurrency"], changed["rate_limit_per_s"]) == (3, 0.5)
+    removed = (await api("PATCH", path, {"concurrency": None, "rate_limit_per_s": None})).json
+    assert (removed["concurrency"], removed["rate_limit_per_s"]) == (None, None)
+    fields = [entry["fields"] for entry in (await api("GET", "/v1/audit")).json["items"]]
+    assert fields == [["concurrency", "rate_limit_per_s"], ["rate_limit_per_s"], []]
+
+
 async def test_of_two_changes_at_once_of_one_revision_one_is_refused(api: ApiClient) -> None:
     """If-Match: who has not seen the other's change does not undo it. Without it, both are done."""
     created = await api.created()
@@ -228,6 +254,23 @@ async def test_a_deleted_endpoint_is_not_there(api: ApiClient) -> None:
         ({"max_age_s": 3600}, "#/max_age_s", "add up to no more"),
         ({"max_age_s": 8 * 86_400.0, "schedule_s": []}, "#/max_age_s", "Kafka keeps no delivery longer"),
         ({"rate_limit": 1}, "#/rate_limit", "no such field"),
+        ({"concurrency": 0}, "#/concurrency", "greater than or equal"),
+        ({"concurrency": 2.5}, "#/concurrency", "valid integer"),
+        ({"rate_limit_per_s": 0}, "#/rate_limit_per_s", "greater than or equal"),
+        ({"rate_limit_per_s": 10_001}, "#/rate_limit_per_s", "less than or equal"),
+        ({"payload_filter": ["hunter2"]}, "#/payload_filter", "be an object"),
+        ({"payload_filter": {}}, "#/payload_filter", "at least one field"),
+        (
+            {"payload_filter": {"a": {"b/c": ["x", {"hunter2": 1}]}}},
+            "#/payload_filter/a/b~1c/1",
+            "prefix, suffix",
+        ),
+        ({"payload_filter": {"x" * 99: "hunter2"}}, f"#/payload_filter/{'x' * 64}…", "list of alternatives"),
+        (
+            {"payload_filter": {"a": [{"numeric": ["hunter2"]}]}},
+            "#/payload_filter/a/0/numeric",
+            "one comparison",
+        ),
     ],
 )
 async def test_a_field_that_breaks_a_rule_is_named(

@@ -31,6 +31,7 @@ from connectors.webhook.confidential import Confidential
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.errors import SecretLockedError
 from connectors.webhook.key_ring import EncryptionKey, KeyRing
+from connectors.webhook.payload_filter import PayloadFilter
 from connectors.webhook.secret import Secret
 from outbox import EventFilter
 
@@ -224,13 +225,18 @@ NEW_KEYS = KeyRing([EncryptionKey("k2", b"2" * 32), EncryptionKey("k1", b"1" * 3
 def test_all_that_an_endpoint_can_have_comes_back(
     store: EndpointStore, connection: psycopg.Connection[Any]
 ) -> None:
-    """Headers, timeout, schedule, age and metadata, sealed or plain; metadata is not told."""
+    """Headers, timeout, schedule, age, limits, filter and metadata, sealed or plain; metadata is not told."""
     endpoint = an_endpoint(
         secrets=(Secret(b"a" * 32), Secret(b"b" * 32).until(datetime(2026, 1, 3, tzinfo=UTC))),
         headers=(("x-a", Confidential("1")), ("x-b", Confidential("2"))),
         timeout=timedelta(seconds=2.5),
         schedule=(timedelta(seconds=5), timedelta(days=2)),
         max_age=timedelta(days=3),
+        concurrency=4,
+        rate_limit_per_s=1 / 60,
+        payload_filter=PayloadFilter.of(
+            {"b": [1.0, 1.7e308, "\0", {"numeric": [">", 0.1]}], "a": {"c": [None]}}
+        ),
     )
     stored = store.add(endpoint, metadata={"tenant": "hunter2"})
     assert (stored.endpoint, stored.metadata, stored.revision) == (endpoint, {"tenant": "hunter2"}, 1)

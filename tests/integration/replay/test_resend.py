@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
 from confluent_kafka import TopicPartition
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]  # the package has no __all__
+from confluent_kafka.admin import AdminClient
 
 from streams import topics
 from tests.support.answers import respond

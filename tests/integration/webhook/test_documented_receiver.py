@@ -45,7 +45,12 @@ async def test_the_documented_headers_are_the_ones_that_are_sent(receiver: Recei
     (example,) = re.findall(r"```\n(POST .*?)\n\n", PAGE.read_text(), re.DOTALL)
     async with Sender() as sender:
         target = EndpointTarget(
-            "ep_1", sender=sender, policy=ENDPOINT_POLICY, concurrency=1, now=lambda: datetime.now(UTC)
+            "ep_1",
+            sender=sender,
+            policy=ENDPOINT_POLICY,
+            concurrency=1,
+            now=lambda: datetime.now(UTC),
+            monotonic_s=lambda: 0.0,
         )
         target.endpoint = hook(receiver.url("/")).endpoint
         await target.attempt(a_delivery(event=an_event(headers={}), target=target.name))

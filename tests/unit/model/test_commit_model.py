@@ -101,7 +101,7 @@ class CommitMachine(RuleBasedStateMachine):
         async def sweep() -> None:
             for worker in self.workers:
                 worker.bench.around.pass_s(2.0)
-                worker.bench.dispatcher._sweep()
+                worker.bench.dispatcher._watch.look_at_all()
 
         self.run(sweep())
 

@@ -10,6 +10,7 @@ from streams.commit.ledger import PartitionLedger
 from streams.commit.recent import Recent
 from streams.dispatch.dispatcher import Dispatcher
 from streams.dispatch.ports import Produces
+from streams.dispatch.settlement import Settlement
 from streams.dispatch.target_queue import TargetQueue
 from streams.dispatch.turn import Flight, Turn
 from streams.records.outcome import Interrupted, Outcome
@@ -40,13 +41,13 @@ def settle_before_the_acknowledgement(patch: pytest.MonkeyPatch) -> None:
 
 def one_target_settles_the_event(patch: pytest.MonkeyPatch) -> None:
     """The first of an event's deliveries settles its offset."""
-    right = Dispatcher._close
+    right = Settlement.close
 
-    def close(self: Dispatcher, flight: Flight) -> None:
+    def close(self: Settlement, flight: Flight) -> None:
         flight.ledger.settle(flight.offset)
         right(self, flight)
 
-    patch.setattr(Dispatcher, "_close", close)
+    patch.setattr(Settlement, "close", close)
 
 
 def drop_what_a_drain_leaves(patch: pytest.MonkeyPatch) -> None:
@@ -145,15 +146,15 @@ def attempt_all_at_once(patch: pytest.MonkeyPatch) -> None:
 
 def forget_an_interrupted_attempt(patch: pytest.MonkeyPatch) -> None:
     """What is cut off at the drain limit is neither parked nor left."""
-    right = Dispatcher._conclude
+    right = Settlement.conclude
 
-    def conclude(self: Dispatcher, turn: Turn, outcome: Outcome, **when: Any) -> None:
+    def conclude(self: Settlement, turn: Turn, outcome: Outcome, **when: Any) -> None:
         if isinstance(outcome, Interrupted):
-            self._close(turn.flight)
+            self.close(turn.flight)
         else:
             right(self, turn, outcome, **when)
 
-    patch.setattr(Dispatcher, "_conclude", conclude)
+    patch.setattr(Settlement, "conclude", conclude)
 
 
 WORKER_MUTATIONS = [

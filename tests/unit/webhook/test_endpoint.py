@@ -8,10 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.webhook.endpoint import MAX_SECRETS, Endpoint
+from connectors.webhook.endpoint import (
+    MAX_CONCURRENCY,
+    MAX_RATE_PER_S,
+    MAX_SECRETS,
+    MIN_RATE_PER_S,
+    Endpoint,
+)
 from connectors.webhook.errors import EndpointInvalidError
+from connectors.webhook.event_payload import _UNREAD, EventPayload
+from connectors.webhook.payload_filter import PayloadFilter
 from connectors.webhook.secret import Secret
 from outbox.event_filter import EventFilter
+from tests.support.deliveries import an_event
 from tests.unit.webhook.records import NOW, SECRET, endpoint
 
 ENDPOINTS = st.builds(
@@ -29,6 +38,10 @@ ENDPOINTS = st.builds(
     enabled=st.booleans(),
     description=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")),
     created_at=st.datetimes(timezones=st.sampled_from([UTC, timezone(timedelta(hours=-3, minutes=30))])),
+    concurrency=st.none() | st.integers(1, MAX_CONCURRENCY),
+    rate_limit_per_s=st.none() | st.floats(MIN_RATE_PER_S, MAX_RATE_PER_S),
+    payload_filter=st.none()
+    | st.just({"total": [{"numeric": [">=", 1e2]}], "a": [1.0, "x"]}).map(PayloadFilter.of),
 )
 
 
@@ -67,6 +80,13 @@ def test_a_field_of_a_later_version_is_left_out() -> None:
         ({"secrets": ["whsec_" + "aGVsbG8h" * 4] * (MAX_SECRETS + 1)}, "ep_1: 9 secrets"),
         ({"enabled": "yes"}, "ep_1: enabled is missing"),
         ({"description": None}, "ep_1: description is missing"),
+        ({"concurrency": 0}, "ep_1: concurrency is not a whole number from 1"),
+        ({"concurrency": 1.5}, "ep_1: concurrency is not a whole number"),
+        ({"concurrency": True}, "ep_1: concurrency is not a whole number"),
+        ({"rate_limit_per_s": 0}, "ep_1: rate_limit_per_s is not from"),
+        ({"rate_limit_per_s": 10_001}, "ep_1: rate_limit_per_s is not from"),
+        ({"rate_limit_per_s": "hunter2"}, "ep_1: rate_limit_per_s is not a number"),
+        ({"payload_filter": {"a": ["x", {"hunter2": 1}]}}, "ep_1: payload_filter at /a/1: an object"),
         ({"created_at": "yesterday"}, "ep_1: created_at is not"),
         ({"created_at": "2026-03-01T12:00:00"}, "ep_1: created_at has no time zone"),
     ],
@@ -99,6 +119,46 @@ def test_an_endpoint_subscribes_by_any_of_its_filters() -> None:
         False,
         False,
     ]
+
+
+@pytest.mark.parametrize(
+    ("event_type", "payload", "content_type", "wanted"),
+    [
+        ("order.created", b'{"total": 100}', "application/json", True),
+        ("order.created", b'{"total": 100}', "application/cloudevents+json; charset=utf-8", True),
+        ("invoice.paid", b'{"total": 100}', "application/json", False),
+        ("order.created", b'{"total": 99}', "application/json", False),
+        ("order.created", b'{"total": 100}', "text/plain", False),
+        ("order.created", b'{"total": 100', "application/json", False),
+        ("order.created", b"[100]", "application/json", False),
+        ("order.created", b"", "application/json", False),
+        ("order.created", b'{"total": "\xff"}', "application/json", False),
+    ],
+)
+def test_an_endpoint_wants_what_both_of_its_filters_want(
+    event_type: str,
+    payload: bytes,
+    content_type: str,
+    wanted: bool,  # noqa: FBT001 - pytest calls it
+) -> None:
+    """Type and payload; and what is no JSON, by its name or by its bytes, is wanted by no payload filter."""
+    by_type = endpoint(event_types=("order.*",))
+    by_both = replace(by_type, payload_filter=PayloadFilter.of({"total": [{"numeric": [">=", 100]}]}))
+    event = an_event(type=event_type, payload=payload, content_type=content_type)
+
+    assert by_both.wants(event) == wanted
+    assert by_type.wants(event) == (event_type == "order.created")
+
+
+def test_a_payload_is_read_once_for_all_endpoints_and_only_for_a_filter() -> None:
+    """However many ask; where nobody filters, nobody reads."""
+    one = replace(endpoint(), payload_filter=PayloadFilter.of({"total": [100]}))
+    payload = EventPayload(an_event(payload=b'{"total": 100}'))
+
+    assert endpoint().wants_payload(payload)
+    assert payload._json is _UNREAD
+    assert one.wants_payload(payload)
+    assert payload.json() is payload.json()
 
 
 def test_an_endpoint_shows_neither_secret_nor_token() -> None:

@@ -1,0 +1,72 @@
+"""Dead letters, shown to people. Never a payload: Postgres has none."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Final
+
+import typer
+from rich.console import Console
+
+from connectors.counted import counted
+from connectors.postgres.dead_letter import DeadLetter, DeadLetterPage
+from connectors.postgres.dead_letters import FirstError, LetterGroup
+from streams.cli.shown import a_table, lines, print_fields, printable, why
+
+__all__ = ["letter_fields", "print_groups", "print_letter", "print_letters"]
+
+_ID_CHARS: Final = 36
+_DATE_CHARS: Final = 10
+_RULES_CHARS: Final = 10  # what is drawn between three columns, and around them
+_NOBODY: Final = "(no target)"
+
+
+def letter_fields(letter: DeadLetter) -> dict[str, object]:
+    """A letter's fields under the names that the API has for them."""
+    return {"class" if name == "letter_class" else name: value for name, value in asdict(letter).items()}
+
+
+def print_letters(page: DeadLetterPage) -> None:
+    """Print a page."""
+    table = a_table("dead letter", "died\n(UTC)", "why")
+    for letter in page.letters:
+        table.add_row(
+            f"{letter.id}\n{printable(letter.event_type or '(no type)')} → {printable(letter.target or _NOBODY)}",
+            f"{letter.died_at:%Y-%m-%d\n%H:%M:%S}",
+            lines(
+                f"{letter.status}, {letter.letter_class}, {counted(letter.attempts, 'attempt')}",
+                why(letter.code, letter.error),
+            ),
+        )
+    # An id is for copying: it stands on one line, however narrow the terminal. The last column takes what is left.
+    console = Console(markup=False)
+    for column, width in zip(table.columns, (_ID_CHARS, _DATE_CHARS), strict=False):
+        column.width = width
+    table.columns[-1].max_width = max(console.width - _ID_CHARS - _DATE_CHARS - _RULES_CHARS, _DATE_CHARS)
+    console.print(table)
+    if page.next_cursor is not None:
+        typer.echo(f"There are more: --cursor {page.next_cursor}", err=True)
+
+
+def print_letter(letter: DeadLetter, first: FirstError | None) -> None:
+    """Print one with its provenance: where it is from, its first error and its last."""
+    fields = letter_fields(letter)
+    last = fields.pop("error")
+    print_fields(
+        {
+            **fields,
+            "delivery_id": None if first is None else first.delivery_id,
+            "first_error_at": None if first is None else first.failed_at,
+            "first_error": None if first is None else first.error,
+            "last_error": last,
+        }
+    )
+
+
+def print_groups(groups: Sequence[LetterGroup]) -> None:
+    """Print how many there are of each class, code and target."""
+    table = a_table("number", "class", "code", "target")
+    for group in groups:
+        table.add_row(
+            f"{group.number:,}", group.letter_class, printable(group.code), printable(group.target or _NOBODY)
+        )
+    Console(markup=False, stderr=True).print(table)

@@ -1,0 +1,101 @@
+"""How commands show what is stored, and read times: texts that can't steer a terminal, times in UTC, JSON."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+import typer
+from rich.table import Table
+
+from streams.duration import parse_duration
+
+__all__ = [
+    "TIME_HELP",
+    "a_table",
+    "lines",
+    "moment",
+    "parts",
+    "print_fields",
+    "print_json",
+    "printable",
+    "time_text",
+    "why",
+]
+
+TIME_HELP: Final = (
+    "a time such as 2026-11-30T14:00:00Z (UTC where no zone is given), or how long ago, such as 15m or 24h"
+)
+
+
+def moment(text: str, *, option: str) -> datetime:
+    """Read an option that is a time, or how long ago that was.
+
+    Raises:
+        typer.BadParameter: it is neither.
+    """
+    try:
+        return datetime.now(UTC) - parse_duration(text)
+    except (ValueError, OverflowError):
+        pass
+    try:
+        given = datetime.fromisoformat(text)
+        return given.replace(tzinfo=UTC) if given.tzinfo is None else given.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter(f"use {TIME_HELP}", param_hint=option) from None
+
+
+def print_json(value: object) -> None:
+    """Print for programs."""
+    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+
+
+def print_fields(fields: dict[str, object]) -> None:
+    """Print names and values, a line each."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        text = "" if value is None else time_text(value) if isinstance(value, datetime) else str(value)
+        typer.echo(f"{name:<{width}}  {printable(text)}".rstrip())
+
+
+def a_table(*columns: str) -> Table:
+    """A table whose columns fold what is too long."""
+    table = Table(*columns)
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
+def lines(*texts: str) -> str:
+    """Texts under each other, but for empty ones."""
+    return "\n".join(text for text in texts if text)
+
+
+def why(code: str | None, error: str | None) -> str:
+    """A code and what is said of it."""
+    return printable(": ".join(part for part in (code, error) if part))
+
+
+def time_text(at: datetime) -> str:
+    """A time to the millisecond.
+
+    >>> time_text(datetime(2026, 3, 1, 12, 30, 0, 123456, tzinfo=UTC))
+    '2026-03-01 12:30:00.123'
+    """
+    return f"{at:%Y-%m-%d %H:%M:%S}.{at.microsecond // 1000:03}"
+
+
+def printable(text: str) -> str:
+    r"""A text of somebody's, which must not steer the terminal.
+
+    >>> printable("a\x1b[31mb")
+    'a�[31mb'
+    """
+    return "".join(
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
+    )
+
+
+def parts(arguments: Sequence[str]) -> tuple[str, ...]:
+    """The parts of options that may be repeated, or separated by commas."""
+    return tuple(part.strip() for argument in arguments for part in argument.split(","))
