@@ -90,7 +90,7 @@ class Dispatcher:
             surroundings=surroundings,
         )
         self._burial = Burial(self._settlement, tenure=self._tenure, window=window)
-        self._watch = Watch(self._look, monotonic_s=surroundings.monotonic_s)
+        self._watch = Watch(self._look, surroundings=surroundings)
 
     @property
     def draining(self) -> bool:

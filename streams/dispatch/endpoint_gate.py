@@ -41,7 +41,13 @@ class EndpointGate:
         )
         if turn_s is None:
             return None
-        return Deferred(reason="the endpoint's rate limit is reached", turn_in=timedelta(seconds=turn_s))
+        # It had better be here a little before its turn, and wait: a token that nobody takes is lost.
+        early_s = max(turn_s - bound_s / 2, 0.0)
+        return Deferred(
+            reason="the endpoint's rate limit is reached",
+            retry_after=timedelta(seconds=early_s),
+            turn_in=timedelta(seconds=turn_s),
+        )
 
     def began(self, *, now_s: float) -> Begun:
         """An attempt begins. Returns what `ended` is to be told with it."""

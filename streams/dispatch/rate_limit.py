@@ -78,12 +78,15 @@ class RateLimit:
             crowded: those who wait here take more room than is good for others.
         """
         line_s = max(self._line_ends_s - now_s, 0.0)
-        # A turn far beyond the line's end is of another time: the rate was raised, or another worker gave it.
-        known = turn_in_s is not None and turn_in_s <= line_s + bound_s
-        if known and turn_in_s is not None and turn_in_s > bound_s:
-            return turn_in_s
         hold_s = self.hold_s(now_s=now_s, ahead=ahead)
-        if (hold_s if known else max(hold_s, line_s)) <= bound_s and not (crowded and hold_s):
+        # A turn far beyond the line's end is of another time: the rate was raised, or another worker gave it.
+        if turn_in_s is None or turn_in_s > line_s + bound_s:
+            late_s = max(hold_s, line_s)
+        elif turn_in_s > bound_s:
+            return turn_in_s
+        else:
+            late_s = hold_s - max(turn_in_s, 0.0)
+        if late_s <= bound_s and not (crowded and hold_s):
             return None
         turn_s = max(line_s, hold_s)
         self._line_ends_s = now_s + turn_s + 1.0 / self._per_s

@@ -61,10 +61,9 @@ class Interrupted:
 class Deferred:
     """No attempt was made.
 
-    The target is too busy, its circuit is open or its rate limit reached, or the worker is stopping. It waits in a tier
-    and costs no attempt. `retry_after` is for how long at least an attempt would be deferred again. `turn_in` is when
-    its turn is, where a rate limit has given it one: it waits until about then, and does not wait the longer the more
-    often it has waited.
+    The target is too busy, its circuit is open or its rate limit reached, or the worker is stopping. It waits in a
+    tier and costs no attempt. `retry_after` is for how long at least an attempt would be deferred again. `turn_in` is
+    when its turn is, where a rate limit has given it one: then it waits for `retry_after` at most.
     """
 
     reason: str

@@ -86,8 +86,9 @@ def decide(
             return _retry(
                 delivery, error, hint=None, policy=policy, tiers=tiers, now_ms=now_ms, random=random
             )
-        case Deferred(reason=reason, turn_in=timedelta() as turn_in):
-            return _turn(delivery, reason, turn_in_ms=_ms(turn_in), policy=policy, tiers=tiers, now_ms=now_ms)
+        case Deferred(reason=reason, retry_after=timedelta() as wait, turn_in=timedelta() as turn_in):
+            booked = _deferred(delivery, now_ms=now_ms, turn_at_ms=now_ms + _ms(turn_in))
+            return _park(booked, wait_within(_ms(wait), now_ms=now_ms, tiers=tiers), reason, policy=policy)
         case Deferred(reason=reason, retry_after=hint):
             return _defer(
                 delivery, reason, hint=hint, policy=policy, tiers=tiers, now_ms=now_ms, random=random
@@ -141,20 +142,6 @@ def _defer(
     return _park(
         deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy
     )
-
-
-def _turn(
-    delivery: Delivery,
-    reason: str,
-    *,
-    turn_in_ms: int,
-    policy: RetryPolicy,
-    tiers: RetryTiers,
-    now_ms: int,
-) -> NextHop:
-    """It comes by a little before its turn, and in the longest tier's time at the latest: the rate may be raised."""
-    deferred = _deferred(delivery, now_ms=now_ms, turn_at_ms=now_ms + turn_in_ms)
-    return _park(deferred, wait_within(turn_in_ms, now_ms=now_ms, tiers=tiers), reason, policy=policy)
 
 
 def _deferred(delivery: Delivery, *, now_ms: int, turn_at_ms: int | None) -> Delivery:
