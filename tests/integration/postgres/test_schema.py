@@ -63,6 +63,7 @@ def test_everything_of_it_is_in_the_schema_outbox(url: str) -> None:
         "deliveries",
         "attempts",
         "replays",
+        "dead_letters",
         "_yoyo_migration",
         "_yoyo_log",
         "_yoyo_version",
