@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -42,7 +42,7 @@ def sign_in(tab: Tab, token: str) -> None:
     tab.press("Enter")
 
 
-def asked(base: str, path: str, **headers: str) -> tuple[int, Mapping[str, str], bytes]:
+def asked(base: str, path: str, **headers: str) -> tuple[int, http.client.HTTPMessage, bytes]:
     """A path as it stands here: a client would take `..` out of it."""
     connection = http.client.HTTPConnection(urlsplit(base).netloc)
     connection.request(
@@ -50,7 +50,7 @@ def asked(base: str, path: str, **headers: str) -> tuple[int, Mapping[str, str],
     )
     answer = connection.getresponse()
     try:
-        return answer.status, dict(answer.getheaders()), answer.read()
+        return answer.status, answer.headers, answer.read()
     finally:
         connection.close()
 

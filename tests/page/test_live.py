@@ -39,7 +39,7 @@ def test_tiers_fill_and_drain(tab: Tab, site: PageSite) -> None:
 
 
 def test_whoever_types_or_reads_is_left_alone(tab: Tab, site: PageSite, story: Story) -> None:
-    """While a list is drawn anew: a field keeps its text, a row its focus, the page its place, what is open stays so."""
+    """While a list is drawn anew: a field keeps its text, a row its focus, the page its place, what is open too."""
     mailbox = site.pipeline.mailbox(respond(204))
     site.pipeline.wait_until_known(mailbox)
     first = site.pipeline.append(f"{mailbox.event_type}.first")

@@ -114,7 +114,7 @@ class Tab:
         """What has the focus: its tag, and its label or its text."""
         return str(
             self.run(
-                "(() => { const one = document.activeElement; const label = one.labels?.[0]?.innerText"
+                "(() => { const one = document.activeElement ?? document.body; const label = one.labels?.[0]?.innerText"
                 " ?? one.getAttribute('aria-label') ?? one.innerText;"
                 " return `${one.tagName.toLowerCase()} ${label.trim().split('\\n')[0]}`; })()"
             )
