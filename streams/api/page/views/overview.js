@@ -32,12 +32,9 @@ export function overview(_, { wantToken }) {
     region({ every_ms: LISTS_MS, wantToken, ask: (signal) => get("v1/replays", { limit: FAILURES }, signal), draw: underWay }),
   ];
   const titles = ["What waits", "Endpoints that need somebody", "Newest trouble", "Replays"];
-  const [first, ...rest] = regions.map(({ node }, index) =>
-    element("section", { "aria-labelledby": `part-${index}` }, element("h2", { id: `part-${index}` }, titles[index]), node),
-  );
   return {
     title: "Overview",
-    content: [first, element("div", { class: "columns" }, rest)],
+    content: regions.map(({ node }, index) => element("section", {}, element("h2", {}, titles[index]), node)),
     stop: () => regions.forEach((one) => one.stop()),
   };
 }
