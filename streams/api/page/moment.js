@@ -3,7 +3,7 @@
  */
 
 import { element } from "./dom.js";
-import { local, relative } from "./format.js";
+import { duration, local, relative } from "./format.js";
 
 /** A moment; a dash where there is none. */
 export function moment(iso) {
@@ -15,4 +15,10 @@ export function moment(iso) {
 export function shortMoment(iso) {
   if (!iso) return element("span", { class: "quiet" }, "–");
   return element("time", { datetime: iso, title: local(iso) }, relative(iso, Date.now()));
+}
+
+/** How long something has lasted since a moment. */
+export function lasting(iso) {
+  const length = duration(Math.max(Date.now() - Date.parse(iso), 0));
+  return element("time", { datetime: iso, title: local(iso) }, `for ${length}`);
 }

@@ -5,11 +5,12 @@
 import { chip } from "../chip.js";
 import { element, link } from "../dom.js";
 import { place } from "../format.js";
-import { shortMoment } from "../moment.js";
+import { lasting, shortMoment } from "../moment.js";
 import { emptyNotice } from "../notice.js";
 import { address } from "../router.js";
 import { table } from "../table.js";
 
+const A_MOMENT_MS = 60_000;
 const WHY = { gone: "it answered 410", failing: "it failed for too long" };
 
 /** `caption` is read out, not seen. */
@@ -36,9 +37,10 @@ export function noEndpoints() {
   return emptyNotice("There are no endpoints yet. Add one:", add);
 }
 
-/** Whether an endpoint is failing, or was disabled by the system. */
-export function needsSomebody({ enabled, disabled_reason, health }) {
-  return (enabled && health.state === "failing") || (!enabled && disabled_reason !== null);
+/** Whether an endpoint has been failing for longer than a moment, or was disabled by the system. */
+export function needsSomebody({ enabled, disabled_reason, health }, now_ms) {
+  if (!enabled) return disabled_reason !== null;
+  return health.state === "failing" && now_ms - Date.parse(health.failing_since) >= A_MOMENT_MS;
 }
 
 /** Enabled, or disabled and why. */
@@ -48,8 +50,7 @@ export function state({ enabled, disabled_reason }) {
 }
 
 function healthOf({ health }) {
-  const began = health.failing_since ? element("small", {}, "it began ", shortMoment(health.failing_since)) : null;
-  return [chip(health.state), " ", began];
+  return [chip(health.state), " ", health.failing_since ? lasting(health.failing_since) : null];
 }
 
 function named({ id, url, description }) {

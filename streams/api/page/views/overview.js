@@ -62,13 +62,13 @@ function queues({ items, events, redelivery }, past) {
 }
 
 function attention({ items, unreadable, next_cursor }) {
-  const few = items.filter(needsSomebody);
+  const few = items.filter((one) => needsSomebody(one, Date.now()));
   const more = next_cursor ? `Of the first ${MOST} endpoints. ` : "";
   if (!items.length && !unreadable.length) {
     return noEndpoints();
   }
   return [
-    few.length ? endpointTable(few, "Endpoints that need somebody") : quiet("None is failing, and none was disabled for that."),
+    few.length ? endpointTable(few, "Endpoints that need somebody") : quiet("None has been failing for a minute or longer, and none was disabled for that."),
     unreadable.length ? element("p", {}, `${unreadable.length} can't be read: `, link(address("endpoints"), "see the list"), ".") : null,
     quiet(more, link(address("endpoints"), "All endpoints")),
   ];
