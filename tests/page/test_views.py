@@ -19,7 +19,7 @@ VIEWS = {
     "deliveries": ("#/deliveries", ["{waiting_type}", "retrying", "ENDPOINT_REJECTED"]),
     "delivery": ("#/deliveries/{delivery}", ["Attempt 3", "HTTP 503", "HTTP 500", "HTTP 204"]),
     "dead letters": ("#/dead-letters", ["{refused_type}", "ENDPOINT_REJECTED"]),
-    "unreadable": ("#/dead-letters?class=poison", ["Found"]),
+    "unreadable": ("#/dead-letters?class=poison", ["unreadable record", "EVENT_MALFORMED"]),
     "dead letter": ("#/dead-letters/{letter}", ["ENDPOINT_REJECTED", "Redrive", "answered 422"]),
     "replays": ("#/replays", ["Replays"]),
     "nothing": ("#/nowhere", ["no such view"]),

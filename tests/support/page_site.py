@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Self
 from uuid import UUID
 
+from connectors.kafka.record import OutgoingRecord
+from streams import topics
 from tests.support.answers import respond
 from tests.support.by_event import attempt_by_attempt
 from tests.support.child import Child
 from tests.support.eventually import eventually
 from tests.support.mailbox import Mailbox
 from tests.support.pipeline import Pipeline
+from tests.support.topics import produce
 
 __all__ = ["HOSTILE", "PageSite", "Story"]
 
@@ -88,9 +91,16 @@ class PageSite:
             refused=pipeline.append(f"{refusing.event_type}.refused"),
             waiting=pipeline.append(f"{down.event_type}.waiting"),
         )
+        # What nobody can read: an event without any of its headers.
+        unreadable = OutgoingRecord(topic=topics.EVENTS, key=b"k", value=b"no event", headers=[], partition=0)
+        produce(pipeline.kafka, [unreadable])
         self.delivery(story.delivered, status="succeeded")
         self.delivery(story.refused, status="failed")
         self.delivery(story.waiting, status="retrying")
+        eventually(
+            lambda: bool(self.get("/v1/dead-letters?class=poison&status=open")["items"]),
+            what="the unreadable record among the dead letters",
+        )
         return story
 
     def describe(self, mailbox: Mailbox, text: str) -> None:
