@@ -12,6 +12,8 @@ import { problemNotice } from "./notice.js";
 import { poll } from "./polling.js";
 
 const state = document.getElementById("state");
+/** The regions that are shown, and have no answer. */
+const away = new Set();
 
 /**
  * A region. `ask(signal)` gives a promise of what `draw(answer)` makes nodes of; a `problem.status` of 401 ends it, and
@@ -22,7 +24,6 @@ export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
   const body = element("div", { "aria-busy": "true" }, element("p", { class: "quiet" }, "One moment …"));
   const node = element("div", attributes, notice, body);
   let answer;
-  let isAway = false;
 
   function redraw() {
     if (answer !== undefined) morph(body, element("div", {}, draw(answer)));
@@ -39,10 +40,9 @@ export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
     answer = fresh;
     settle();
     morph(notice, element("div", {}));
-    if (isAway) announce("Answers come again.");
-    isAway = false;
+    if (away.delete(node) && !away.size) announce("Answers come again.");
     redraw();
-    say(`Up to date at ${local(new Date().toISOString()).slice(11)}`, "");
+    say();
   }
 
   function failed(problem, again_ms) {
@@ -55,16 +55,22 @@ export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
     const before = answer === undefined ? "" : "What is shown was true before that. ";
     const after = `${before}Asked again in ${duration(again_ms)}.`;
     morph(notice, element("div", {}, problemNotice(problem, { after })));
-    if (!isAway) announce(`${problem.title ?? "A defect"}. ${problem.detail ?? ""}`);
-    isAway = true;
-    say("Not up to date", "wrong");
+    // Once, though several parts may miss the same API.
+    if (!away.size) announce(`${problem.title ?? "A defect"}. ${problem.detail ?? ""}`);
+    away.add(node);
+    say();
   }
 
   const polling = poll({ every_ms, ask, show, failed });
-  return { node, now: polling.now, redraw, stop: polling.stop };
+  function stop() {
+    polling.stop();
+    away.delete(node);
+  }
+  return { node, now: polling.now, redraw, stop };
 }
 
-function say(text, kind) {
-  state.textContent = text;
-  state.className = `state ${kind}`;
+function say() {
+  const upToDate = `Up to date at ${local(new Date().toISOString()).slice(11)}`;
+  state.textContent = away.size ? "Not all is up to date" : upToDate;
+  state.className = away.size ? "state wrong" : "state";
 }

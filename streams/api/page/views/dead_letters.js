@@ -36,7 +36,7 @@ export function deadLetters({ query }, { wantToken }) {
     every_ms: EVERY_MS,
     wantToken,
     ask: (signal) => get("v1/dead-letters", wanted(query, kind), signal),
-    draw: (page) => drawn(page, { query, kind, chosen, redraw: () => list.redraw(), now: () => list.now() }),
+    draw: (page) => drawn(page, { query, kind, chosen, found, list }),
   });
   return {
     title: "Dead letters",
@@ -78,14 +78,16 @@ function classes(kind) {
   );
 }
 
-function drawn({ items, next_cursor }, { query, kind, chosen, redraw, now }) {
+function drawn({ items, next_cursor }, { query, kind, chosen, found, list }) {
   const open = items.filter(({ status }) => status === "open").map(({ id }) => id);
   for (const id of [...chosen]) if (!open.includes(id)) chosen.delete(id);
   if (!items.length) return emptyNotice(NONE[kind] ?? NONE.undelivered);
   const acted = () => {
     chosen.clear();
-    now();
+    list.now();
+    found.focus();
   };
+  const { redraw } = list;
   return [
     bar(chosen, open, redraw, acted),
     table({
