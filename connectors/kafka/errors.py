@@ -4,6 +4,7 @@ KafkaEdgeError
 ├── ProducerFatal       the producer can't continue (a lost sequence, no right to write): restart the process
 ├── ClusterUnreachable  an administrative question got no answer
 ├── TopicChangeFailed   Kafka refused to create or change a topic
+├── TopicMissing        a topic that was asked about is not there
 └── TopicUnreadable     a topic that must be read whole is missing
     └── TopicUnanswered it may be there, and gives no answer: try again
 """
@@ -13,6 +14,7 @@ __all__ = [
     "KafkaEdgeError",
     "ProducerFatal",
     "TopicChangeFailed",
+    "TopicMissing",
     "TopicUnanswered",
     "TopicUnreadable",
 ]
@@ -40,6 +42,15 @@ class TopicChangeFailed(KafkaEdgeError):  # noqa: N818 - it names what happened
 
     def __init__(self, change: str, reason: str) -> None:
         super().__init__(f"could not {change}. Kafka says: {reason}")
+
+
+class TopicMissing(KafkaEdgeError):  # noqa: N818 - it names the state the topic is in
+    """A topic that was asked about is not there."""
+
+    def __init__(self, topic: str) -> None:
+        super().__init__(
+            f"Kafka has no topic {topic}: run `outbox setup`, with the settings that this process has"
+        )
 
 
 class TopicUnreadable(KafkaEdgeError):  # noqa: N818 - it names the state the topic is in

@@ -4,16 +4,29 @@ Place in the data's way: none; asked by who waits for started processes to be at
 nothing.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Final
 
 from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # the package has no __all__
 
-from connectors.kafka.errors import ClusterUnreachable
+from connectors.kafka.errors import ClusterUnreachable, TopicMissing
 
 __all__ = ["ConsumerGroups"]
+
+#: A broker that is back is found within so long.
+_RECONNECT_MS: Final = 1_000
+
+_LATEST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+_EARLIEST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
+
+_Place = tuple[str, int]
+"""A partition: its topic, and its number."""
+
+_Places = Mapping[_Place, int]
+"""An offset for each partition."""
 
 
 class ConsumerGroups:
@@ -28,7 +41,13 @@ class ConsumerGroups:
         self._timeout_s = timeout.total_seconds()
         self._servers = bootstrap_servers
         # No answer counts as none owned; librdkafka would write its reason to stderr, again and again.
-        self._client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+        self._client = AdminClient(
+            {
+                "bootstrap.servers": bootstrap_servers,
+                "log_level": 0,
+                "reconnect.backoff.max.ms": _RECONNECT_MS,
+            }
+        )
 
     def owned_partitions(self, group: str) -> Mapping[str, int]:
         """How many partitions each member owns, by member id; empty while they share them out, or without such a group.
@@ -50,27 +69,63 @@ class ConsumerGroups:
         Raises:
             ClusterUnreachable: no broker answered in time.
         """
+        committed = {place: at for place, at in self._committed([group]).items() if place[0] == topic}
+        return self._left([topic], committed)[topic] if committed else None
+
+    def waiting(self, groups: Mapping[str, Sequence[str]]) -> Mapping[str, int]:
+        """How many records of each topic its group has yet to commit; of one that it never committed, all there are.
+
+        Args:
+            groups: the topics of each group; no topic is in two.
+
+        Raises:
+            ClusterUnreachable: no broker answered in time.
+            TopicMissing: one of them is not there.
+        """
+        # Before the ends: what is committed meanwhile counts as waiting, and nothing is less than none.
+        committed = self._committed(groups)
+        return self._left([topic for topics in groups.values() for topic in topics], committed)
+
+    def _committed(self, groups: Iterable[str]) -> _Places:
+        futures = [self._asked_committed(group) for group in groups]
+        return {
+            (tp.topic, tp.partition): tp.offset
+            for future in futures
+            for tp in self._result(future).topic_partitions or ()
+            if tp.offset >= 0
+        }
+
+    def _asked_committed(self, group: str) -> Future[Any]:
+        asked = [ConsumerGroupTopicPartitions(group)]
+        return self._client.list_consumer_group_offsets(asked, request_timeout=self._timeout_s)[group]
+
+    def _left(self, topics: Sequence[str], committed: _Places) -> Mapping[str, int]:
+        places = self._places(topics)
+        ends, begins = (self._asked_offsets(places, spec) for spec in (_LATEST, _EARLIEST))
+        left = dict.fromkeys(topics, 0)
+        for place, future in ends.items():
+            begin = self._result(begins[place]).offset
+            left[place[0]] += max(self._result(future).offset - max(committed.get(place, 0), begin), 0)
+        return left
+
+    def _asked_offsets(self, places: Iterable[_Place], spec: OffsetSpec) -> Mapping[_Place, Future[Any]]:
+        wanted = {TopicPartition(*place): spec for place in places}
+        futures = self._client.list_offsets(wanted, request_timeout=self._timeout_s)
+        return {(tp.topic, tp.partition): future for tp, future in futures.items()}
+
+    def _places(self, topics: Sequence[str]) -> list[_Place]:
         try:
-            asked = ConsumerGroupTopicPartitions(group)
-            answers: Any = self._client.list_consumer_group_offsets([asked], request_timeout=self._timeout_s)
-            committed: dict[int, int] = {
-                tp.partition: tp.offset
-                for tp in answers[group].result().topic_partitions or ()
-                if tp.topic == topic and tp.offset >= 0
-            }
-            if not committed:
-                return None
-            numbers = self._client.list_topics(timeout=self._timeout_s).topics[topic].partitions
-            ends, begins = (self._offsets(topic, numbers, spec) for spec in ("latest", "earliest"))
+            # All topics: asked for by name, one that is missing might be made.
+            found = self._client.list_topics(timeout=self._timeout_s).topics
         except KafkaException as error:
             raise ClusterUnreachable(self._servers, error.args[0].str()) from error
-        left = (ends[number] - max(committed.get(number, 0), begins[number]) for number in numbers)
-        return sum(max(number, 0) for number in left)
+        for topic in topics:
+            if topic not in found:
+                raise TopicMissing(topic)
+        return [(topic, number) for topic in topics for number in found[topic].partitions]
 
-    def _offsets(
-        self, topic: str, numbers: Iterable[int], which: Literal["latest", "earliest"]
-    ) -> Mapping[int, int]:
-        spec = getattr(OffsetSpec, which)()
-        wanted = {TopicPartition(topic, number): spec for number in numbers}
-        futures = self._client.list_offsets(wanted, request_timeout=self._timeout_s)
-        return {tp.partition: future.result().offset for tp, future in futures.items()}
+    def _result(self, future: Future[Any]) -> Any:
+        try:
+            return future.result()
+        except KafkaException as error:
+            raise ClusterUnreachable(self._servers, error.args[0].str()) from error

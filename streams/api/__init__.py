@@ -11,6 +11,9 @@ views.py, delivery_views.py   what is answered
 validation.py           from what pydantic says to problems that name the field
 problem.py              RFC 9457
 openapi.py              the document that is made from all of these
+tier_operations.py, backlog.py   what waits on Kafka
+stores.py               what operations ask, with the limits of each
+page/                   the page for people, as files
 
 Reads and writes Postgres, and nothing else: a change reaches the workers through the outbox. No worker needs this
 process.

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 from aiohttp import web
 
-from connectors.kafka.errors import KafkaEdgeError
+from connectors.kafka.errors import KafkaEdgeError, TopicMissing
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
     DeadLetterNotFoundError,
@@ -99,6 +99,11 @@ def _unavailable(
     error: DatabaseUnreachableError | SchemaMissingError | KafkaEdgeError, *, request_id: str
 ) -> Problem:
     match error:
+        case TopicMissing():
+            event, detail = (
+                "topic_missing",
+                "A topic is missing on Kafka. Run `outbox setup`, with the settings that this process has.",
+            )
         case KafkaEdgeError():
             event, detail = (
                 "kafka_unavailable",

@@ -2,7 +2,7 @@
 
 Place in the data's way: the table of operations is routed by the pipeline and described by the OpenAPI document, so
 that both say the same. What an operation does is a plain function over a database connection: it runs in a thread,
-in one transaction, which is rolled back when it raises.
+in one transaction, which is rolled back when it raises. One that shows Kafka's backlog has no connection.
 """
 
 import re
@@ -30,12 +30,21 @@ from connectors.postgres.replays import ReplayStore
 from connectors.webhook.endpoint import ENDPOINT_ID
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Scope
+from streams.api.backlog import Waiting
 from streams.api.models import NoQuery, Request
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.texts import UUID_FORM
 from streams.settings import Settings
 
-__all__ = ["IDEMPOTENCY_KEY_PATTERN", "Answer", "Call", "Operation", "check_revision", "etag"]
+__all__ = [
+    "IDEMPOTENCY_KEY_PATTERN",
+    "Answer",
+    "Call",
+    "OfBacklog",
+    "Operation",
+    "check_revision",
+    "etag",
+]
 
 IDEMPOTENCY_KEY_PATTERN: Final = r"[\x21-\x7e]{1,200}"
 """What an Idempotency-Key is, whole."""
@@ -151,6 +160,13 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class OfBacklog:
+    """The answer to what waits on Kafka, without a database."""
+
+    answer: Callable[[Waiting], Answer]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
     """An operation.
@@ -168,6 +184,7 @@ class Operation:
         idempotent: whether it needs an Idempotency-Key, and is done once for each.
         starts_replay: whether the replayers are to look for something new when it was done.
         reads_log: whether it reads the delivery log, and so runs where it can hold up no others.
+        run: what it does, over a connection; or what it answers of Kafka's backlog.
     """
 
     name: str
@@ -188,7 +205,7 @@ class Operation:
     idempotent: bool = False
     starts_replay: bool = False
     reads_log: bool = False
-    run: Callable[[Call], Answer]
+    run: Callable[[Call], Answer] | OfBacklog
 
 
 def etag(revision: int) -> str:

@@ -19,22 +19,19 @@ from connectors.postgres.audit import Actor
 from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Access, Token, require
 from streams.api.body import JSON, MERGE_PATCH, check_media_type, read_bytes
-from streams.api.database import Database
 from streams.api.faults import problem_of
-from streams.api.operation import IDEMPOTENCY_KEY_PATTERN, Answer, Call, Operation
+from streams.api.operation import IDEMPOTENCY_KEY_PATTERN, Answer, Call, OfBacklog, Operation
 from streams.api.problem import FieldProblem, Problem, ProblemError
+from streams.api.stores import AT_WORK, Stores
 from streams.api.validation import read_body, read_query
 from streams.settings import Settings
 
-__all__ = ["AT_WORK", "OPERATION", "Pipeline", "answered", "header_invalid", "request_id_of"]
+__all__ = ["OPERATION", "Pipeline", "answered", "header_invalid", "request_id_of"]
 
 _log = structlog.get_logger("streams.api")
 
 OPERATION: Final = web.RequestKey("operation", str)
 """The name of the operation that a request is for, for the log."""
-
-AT_WORK: Final = 64
-"""How many requests may be at work."""
 
 _TOKEN: Final = web.RequestKey("token", str)
 _ID: Final = web.RequestKey("request_id", str)
@@ -75,8 +72,7 @@ class Pipeline:
     """Runs operations for requests.
 
     Args:
-        database: where they run.
-        log: where those run that read the delivery log.
+        stores: what they ask.
         access: who may use them.
         settings: what endpoints have to keep to.
         keys: for what endpoints keep secret.
@@ -87,16 +83,14 @@ class Pipeline:
     def __init__(
         self,
         *,
-        database: Database,
-        log: Database,
+        stores: Stores,
         access: Access,
         settings: Settings,
         keys: KeyRing,
         now: Callable[[], datetime],
         wake_replayers: Callable[[], None],
     ) -> None:
-        self._database = database
-        self._log = log
+        self._stores = stores
         self._access = access
         self._settings = settings
         self._keys = keys
@@ -150,17 +144,31 @@ class Pipeline:
             raise ProblemError(Problem(kind="unavailable", detail=detail, headers={"Retry-After": "1"}))
 
     async def _run(self, operation: Operation, request: web.Request, token: Token) -> web.Response:
+        answer = await self._answer(operation, request, token)
+        if answer.body is None:
+            return web.Response(status=operation.status, headers=answer.headers)
+        return web.Response(
+            status=operation.status,
+            text=answer.body.model_dump_json(),
+            content_type=JSON,
+            headers=answer.headers,
+        )
+
+    async def _answer(self, operation: Operation, request: web.Request, token: Token) -> Answer:
         query = read_query(operation.query, request.query.items())
         body = await _body(operation, request)
         if_match = request.headers.getall("If-Match", [])
         if if_match and not operation.conditional:
             raise ProblemError(header_invalid("If-Match", "this operation takes no condition"))
+        run = operation.run
+        if isinstance(run, OfBacklog):
+            return run.answer(await self._stores.backlog.now())
         idempotency_key = _idempotency_key(request) if operation.idempotent else None
         actor = Actor(name=token.name, request_id=request[_ID])
         now = self._now()
 
         def work(connection: Any) -> Answer:
-            return operation.run(
+            return run(
                 Call(
                     connection=connection,
                     settings=self._settings,
@@ -175,17 +183,11 @@ class Pipeline:
                 )
             )
 
-        answer = await (self._log if operation.reads_log else self._database).run(work)
+        stores = self._stores
+        answer = await (stores.log if operation.reads_log else stores.database).run(work)
         if operation.starts_replay:
             self._wake_replayers()  # its row is committed
-        if answer.body is None:
-            return web.Response(status=operation.status, headers=answer.headers)
-        return web.Response(
-            status=operation.status,
-            text=answer.body.model_dump_json(),
-            content_type=JSON,
-            headers=answer.headers,
-        )
+        return answer
 
 
 async def _body(operation: Operation, request: web.Request) -> Any:

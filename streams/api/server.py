@@ -5,7 +5,7 @@ of it in the log: what a client sent by mistake may have been its token (INV-9).
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Any, Final, Self
 
@@ -17,16 +17,18 @@ from connectors.webhook.key_ring import KeyRing
 from streams.api.access import Access
 from streams.api.audit_operations import AUDIT_OPERATIONS
 from streams.api.body import JSON
-from streams.api.database import Database
 from streams.api.dead_letter_operations import DEAD_LETTER_OPERATIONS
 from streams.api.delivery_operations import DELIVERY_OPERATIONS
 from streams.api.endpoint_operations import ENDPOINT_OPERATIONS
 from streams.api.openapi import openapi_document
-from streams.api.pipeline import AT_WORK, OPERATION, Pipeline, answered, header_invalid, request_id_of
+from streams.api.page.files import PageFile, page_files, page_response
+from streams.api.pipeline import OPERATION, Pipeline, answered, header_invalid, request_id_of
 from streams.api.problem import Problem
 from streams.api.replay_operations import REPLAY_OPERATIONS
 from streams.api.secret_operations import SECRET_OPERATIONS
+from streams.api.stores import Stores
 from streams.api.texts import UUID_FORM
+from streams.api.tier_operations import TIER_OPERATIONS
 from streams.replay.process import ReplayThreads
 from streams.settings import Settings
 
@@ -39,6 +41,7 @@ OPERATIONS: Final = (
     *SECRET_OPERATIONS,
     *AUDIT_OPERATIONS,
     *DELIVERY_OPERATIONS,
+    *TIER_OPERATIONS,
     *DEAD_LETTER_OPERATIONS,
     *REPLAY_OPERATIONS,
 )
@@ -48,10 +51,6 @@ LOG_READ_WITHIN: Final = timedelta(seconds=5)
 LOCK_WITHIN: Final = timedelta(milliseconds=500)
 """How long a request may wait for an endpoint that another change holds."""
 
-_CONNECTIONS: Final = 8
-_WITHIN: Final = timedelta(seconds=5)
-_LOG_CONNECTIONS: Final = 4
-_LOG_READS: Final = 16
 
 #: An id and nothing else: beside the letters stand their actions, which are no letters.
 _DEAD_LETTER_ID: Final = f"{{dead_letter_id:{UUID_FORM.pattern}}}"
@@ -73,16 +72,12 @@ class Server:
     port: int
 
     def __init__(
-        self,
-        runner: web.AppRunner,
-        listening: asyncio.Server,
-        replays: ReplayThreads,
-        *databases: Database,
+        self, runner: web.AppRunner, listening: asyncio.Server, stores: Stores, replays: ReplayThreads
     ) -> None:
         self._runner = runner
         self._listening = listening
+        self._stores = stores
         self._replays = replays
-        self._databases = databases
         self.host, self.port = listening.sockets[0].getsockname()[:2]
 
     @classmethod
@@ -100,27 +95,10 @@ class Server:
         Raises:
             OSError: the address can't be listened on.
         """
-        url = settings.database_url.get_secret_value()
-        database = Database(
-            url,
-            name="api",
-            connections=_CONNECTIONS,
-            at_work=AT_WORK,
-            longest=_WITHIN,
-            longest_for_lock=lock_within,
-        )
-        log = Database(
-            url,
-            name="api-log",
-            connections=_LOG_CONNECTIONS,
-            at_work=_LOG_READS,
-            longest=log_read_within,
-            longest_for_lock=log_read_within / 2,
-        )
+        stores = Stores.of(settings, log_read_within=log_read_within, lock_within=lock_within)
         replays = ReplayThreads(settings)
         pipeline = Pipeline(
-            database=database,
-            log=log,
+            stores=stores,
             access=Access.parse(settings.api_tokens.get_secret_value()),
             settings=settings,
             keys=keys,
@@ -149,18 +127,16 @@ class Server:
         except OSError:
             await runner.cleanup()
             raise
-        database.open()
-        log.open()
+        stores.open()
         replays.start()
-        return cls(runner, listening, replays, database, log)
+        return cls(runner, listening, stores, replays)
 
     async def stop(self) -> None:
         """Take nothing new, let requests finish, and close."""
         self._listening.close()
         await self._runner.cleanup()
         await asyncio.get_running_loop().run_in_executor(None, self._replays.stop)
-        for database in self._databases:
-            await database.close()
+        await self._stores.close()
 
 
 class _Connection(web.RequestHandler):
@@ -216,4 +192,16 @@ def _application(pipeline: Pipeline) -> web.Application:
         return web.Response(body=document, content_type=JSON)
 
     application.router.add_route("GET", "/openapi.json", openapi)
+    for file in page_files():
+        application.router.add_route("GET", file.path, _serving(file))
     return application
+
+
+def _serving(file: PageFile) -> Callable[[web.Request], Awaitable[web.Response]]:
+    tag = file.tag
+
+    async def serve(request: web.Request) -> web.Response:
+        request[OPERATION] = "page"
+        return page_response(request, file, tag=tag)
+
+    return serve

@@ -1,4 +1,4 @@
-"""`outbox api`: the admin API."""
+"""`outbox api`: the admin API, and the page that shows what it knows."""
 
 from streams.api.process import run_api
 from streams.cli.errors import said_plainly
@@ -10,7 +10,7 @@ __all__ = ["api"]
 
 
 def api() -> None:
-    """Serve the admin API, until SIGTERM or SIGINT. Listens on OUTBOX_API_LISTEN; /openapi.json describes it."""
+    """Serve the admin API, and its page at /, until SIGTERM or SIGINT. Listens on OUTBOX_API_LISTEN."""
     with said_plainly():
         settings = load_settings(needs=("database_url",))
         configure_log(form=settings.log_format, level=settings.log_level)

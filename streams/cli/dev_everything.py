@@ -30,6 +30,7 @@ Try it in another terminal:
   {outbox} append order.placed --aggregate order/1 --payload '{{"total": 5}}'
 Look:  {outbox} deliveries list
        {outbox} dev status{where}
+Page:  http://127.0.0.1:{api_port}/
 API:   curl http://127.0.0.1:{api_port}/v1/endpoints
 Stop:  {outbox} dev down{where}"""
 

@@ -36,6 +36,7 @@ from streams.recorder.fold import fold
 from tests.support.api import ApiClient
 from tests.support.attempt_records import an_entry
 from tests.support.dead_letters import a_row, store_rows
+from tests.support.installation import TIERS, Installation
 from tests.support.threaded_api import threaded_api
 from tests.unit.webhook.records import endpoint
 
@@ -56,8 +57,9 @@ schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 
 @pytest.fixture(scope="module")
-def served(outbox_database_url: str, kafka_bootstrap_servers: str) -> Iterator[ApiClient]:
-    with threaded_api(outbox_database_url, kafka_bootstrap_servers=kafka_bootstrap_servers) as api:
+def served(outbox_database_url: str, installation: Installation) -> Iterator[ApiClient]:
+    """Over a Kafka that has all topics."""
+    with threaded_api(outbox_database_url, kafka_bootstrap_servers=installation.kafka, tiers=TIERS) as api:
         yield api
 
 

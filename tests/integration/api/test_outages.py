@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from structlog.testing import capture_logs
 
-from streams.api.pipeline import AT_WORK
+from streams.api.stores import AT_WORK
 from tests.support.api import running_api
 from tests.support.eventually import eventually
 from tests.support.tcp_proxy import TcpProxy
@@ -72,7 +72,7 @@ async def test_a_silent_postgres_holds_up_neither_requests_nor_the_end(
         proxy.stall()
         # Stopped while this is at work: the end would never come if the thread were waited for.
         left = asyncio.create_task(api("GET", "/v1/endpoints"))
-        room = api.server._databases[0]._room
+        room = api.server._stores.database._room
         await asyncio.to_thread(eventually, lambda: room._value < AT_WORK, what="a request at work")
         await api.server.stop()
         with suppress(aiohttp.ClientError):

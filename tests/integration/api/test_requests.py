@@ -79,7 +79,7 @@ async def test_without_tokens_only_this_machine_is_answered(outbox_database_url:
 
 async def test_what_is_not_there_is_a_problem(api: ApiClient) -> None:
     """404 for a path, 405 with Allow for a method."""
-    for path in ("/", "/v1", "/v1/endpoints/", "/v2/endpoints", "/v1/endpoints/ep_1/nothing", "//"):
+    for path in ("/v1", "/page", "/v1/endpoints/", "/v2/endpoints", "/v1/endpoints/ep_1/nothing", "//"):
         reply = await api("GET", path)
         assert (reply.status, reply.kind) == (404, "not-found")
     reply = await api("DELETE", "/v1/endpoints")
