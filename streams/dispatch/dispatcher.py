@@ -20,6 +20,7 @@ from streams.commit.ledger import PartitionLedger
 from streams.dispatch.burial import Burial
 from streams.dispatch.directory import Directory
 from streams.dispatch.drain import Drain
+from streams.dispatch.parking import Parking
 from streams.dispatch.ports import Produces, Received, Surroundings
 from streams.dispatch.settlement import Settlement
 from streams.dispatch.share import Share
@@ -33,7 +34,7 @@ from streams.dispatch.window import Window
 from streams.errors import RecordMalformed
 from streams.records.attempt import Attempt
 from streams.records.delivery import Delivery, Origin
-from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome, Rejected, Succeeded
+from streams.records.outcome import Deferred, ErrorCode, Failed, Interrupted, Outcome, target_failed
 from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_delivery, decode_event, decode_unrouted, header_map, is_unrouted
 from streams.retry.tiers import RetryTiers
@@ -76,7 +77,6 @@ class Dispatcher:
     ) -> None:
         self._directory = directory
         self.window = window
-        self._park_wait_s = park_wait_s
         self._discard_unrouted = discard_unrouted
         self._around = surroundings
         self._queues: dict[TargetName, TargetQueue] = {}
@@ -91,6 +91,13 @@ class Dispatcher:
             surroundings=surroundings,
         )
         self._burial = Burial(self._settlement, tenure=self._tenure, window=window)
+        self._parking = Parking(
+            self._settlement,
+            tenure=self._tenure,
+            window=window,
+            park_wait_s=park_wait_s,
+            surroundings=surroundings,
+        )
         self._watch = Watch(self._look, surroundings=surroundings)
 
     @property
@@ -218,9 +225,7 @@ class Dispatcher:
             queue = self._queues[target.name] = TargetQueue(target)
         queue.target = target  # an endpoint made anew is another target, of the same queue and its keys
         now_s = self._around.monotonic_s()
-        deferral = self._deferral(turn, queue, now_s=now_s) if self._tenure.held() else None
-        if deferral is not None:
-            self._park(turn, deferral)
+        if self._parking.turned_away(turn, queue, now_s=now_s):
             self._drop_if_idle(queue)
         elif queue.admit(turn, now_s=now_s):
             self._start(turn, queue)
@@ -256,7 +261,7 @@ class Dispatcher:
             # The next owner makes this attempt again: a retry that we parked as well would be a second branch.
             self._abandon(turn, queue)
             return
-        self._release(turn, queue, failed=_failed(outcome))
+        self._release(turn, queue, failed=target_failed(outcome))
         self._settlement.conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
 
     def _abandon(self, turn: Turn, queue: TargetQueue) -> None:
@@ -277,53 +282,10 @@ class Dispatcher:
         if queue.idle and self._queues.get(name) is queue:
             del self._queues[name]
 
-    def _deferral(self, turn: Turn, queue: TargetQueue, *, now_s: float) -> Deferred | None:
-        """Why the target's gate won't have the turn wait here, behind those who do."""
-        booked_for_ms = turn.delivery.booked_for_ms
-        return turn.target.gate.deferral(
-            now_s=now_s,
-            ahead=queue.waiting,
-            booked_in_s=None if booked_for_ms is None else (booked_for_ms - self._around.clock_ms()) / 1000,
-            bound_s=self._park_wait_s,
-            crowded=self._crowds(queue),
-        )
-
-    def _crowds(self, queue: TargetQueue) -> bool:
-        """Does it take more than half of the room that is left? However many there are, they leave some to others."""
-        return 2 * queue.waiting > self.window.size - self.window.open_turns
-
-    def _park(self, turn: Turn, why: Deferred) -> None:
-        turn.flight.started = True
-        self._settlement.conclude(turn, why)
-
     def _look(self, queue: TargetQueue) -> None:
-        """Start what may start, and park what the target can't be given soon.
-
-        Nothing is parked while attempts wait for the lease: the target isn't slow then, and the turns may be another
-        worker's already, who makes their attempts.
-        """
+        """Start what may start, and park what the target can't be given soon."""
         now_s = self._around.monotonic_s()
         for turn in queue.start_ready(now_s=now_s):
             self._start(turn, queue)
-        limited = queue.target.limited
-        crowding = self._crowds(queue) if limited else 2 * queue.waiting > self.window.size
-        if not self._tenure.held() or not queue.overloaded(
-            now_s=now_s, bound_s=self._park_wait_s, crowding=crowding
-        ):
-            return
-        slow = "the target's concurrency is limited" if limited else "the target is slow"
-        for turn in queue.withdraw_overload(now_s=now_s, bound_s=self._park_wait_s):
-            deferral = self._deferral(turn, queue, now_s=now_s)
-            self._park(turn, deferral or Deferred(reason=f"{slow} and its queue is long"))
+        self._parking.relieve(queue, now_s=now_s)
         self._drop_if_idle(queue)
-
-
-def _failed(outcome: Outcome) -> bool | None:
-    """What an outcome says of its target: a refusal for good is an answer too. None: nothing."""
-    match outcome:
-        case Failed():
-            return True
-        case Succeeded() | Rejected():
-            return False
-        case _:
-            return None

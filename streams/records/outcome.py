@@ -7,7 +7,17 @@ timeout, a handler's exception) is an outcome, never an exception.
 from dataclasses import dataclass
 from datetime import timedelta
 
-__all__ = ["Cancelled", "Deferred", "ErrorCode", "Failed", "Interrupted", "Outcome", "Rejected", "Succeeded"]
+__all__ = [
+    "Cancelled",
+    "Deferred",
+    "ErrorCode",
+    "Failed",
+    "Interrupted",
+    "Outcome",
+    "Rejected",
+    "Succeeded",
+    "target_failed",
+]
 
 
 class ErrorCode:
@@ -79,3 +89,14 @@ class Cancelled:
 
 
 Outcome = Succeeded | Failed | Rejected | Interrupted | Deferred | Cancelled
+
+
+def target_failed(outcome: Outcome) -> bool | None:
+    """What an outcome says of its target: a refusal for good is an answer too. None: nothing."""
+    match outcome:
+        case Failed():
+            return True
+        case Succeeded() | Rejected():
+            return False
+        case _:
+            return None
