@@ -83,12 +83,15 @@ class Parking:
             ahead=queue.waiting,
             booked_in_s=None if booked_for_ms is None else (booked_for_ms - self._around.clock_ms()) / 1000,
             bound_s=self._park_wait_s,
-            crowded=self._crowds(queue),
+            crowded=self._crowds(queue, booked=booked_for_ms is not None),
         )
 
-    def _crowds(self, queue: TargetQueue) -> bool:
-        """Does it take more than half of the room that is left? However many there are, they leave some to others."""
-        return 2 * queue.waiting > self._window.size - self._window.open_turns
+    def _crowds(self, queue: TargetQueue, *, booked: bool = False) -> bool:
+        """Does it take more than half of the room that is left? However many there are, they leave some to others.
+
+        Who is booked for now has waited elsewhere already, and may take as much as is left.
+        """
+        return (1 if booked else 2) * queue.waiting > self._window.size - self._window.open_turns
 
     def _park(self, turn: Turn, why: Deferred) -> None:
         turn.flight.started = True

@@ -86,7 +86,8 @@ class RateLimit:
             return booked_in_s
         else:
             late_s = hold_s - max(booked_in_s, 0.0)
-        if late_s <= bound_s and not (crowded and hold_s):
+        overtakes = booked_in_s is None and line_s > hold_s
+        if late_s <= bound_s and not (crowded and hold_s) and not overtakes:
             return None
         booked_s = max(line_s, hold_s)
         self._line_ends_s = now_s + booked_s + 1.0 / self._per_s
