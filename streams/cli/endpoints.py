@@ -49,7 +49,8 @@ app = typer.Typer(
 _EVENTS_HELP = "The event types it wants: order.created, order.* or *. Repeatable, or separated by commas."
 _SEEN = "a text as argument is seen by all users of the machine, so rather @FILE or -."
 _DISABLED_HELP = (
-    "events appended while it is disabled are never sent to it; deliveries that already wait are put off."
+    "events appended while it is disabled are not sent to it, unless it is recovered later; deliveries that already "
+    "wait are put off."
 )
 
 app.command()(recover)

@@ -2,8 +2,8 @@
 
 Place in the data's way: started with the server, woken by its requests; they look by themselves as well, for what a
 process that was killed has left over and for what other processes were asked for. Each thread has connections of its
-own, so that no request ever waits for a replay. Those that name their records have a thread to themselves: a resend
-doesn't wait until a recovery of a million events has ended.
+own, so that no request ever waits for a replay. Resends have a thread to themselves: none waits until a recovery of a
+million events has ended.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "release_here", "re
 
 _log = structlog.get_logger("streams.replay")
 
-SHORT: Final[tuple[ReplayKind, ...]] = ("resend", "redrive")
-"""Kinds that name their records, at most some hundreds."""
+SHORT: Final[tuple[ReplayKind, ...]] = ("resend",)
+"""Kinds that are one record."""
 
-LONG: Final[tuple[ReplayKind, ...]] = ("recovery", "range")
-"""Kinds that read a range."""
+LONG: Final[tuple[ReplayKind, ...]] = ("redrive", "recovery", "range")
+"""Kinds that may be a million."""
 
 _LONG_AT_ONCE: Final = 3
 _LOOK_EVERY_S: Final = 3.0

@@ -17,7 +17,7 @@ from connectors.kafka.topic_offsets import TopicOffsets
 from connectors.postgres.connection import statement_errors
 from connectors.postgres.delivery_statuses import statuses_of
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import EndpointNotFoundError
+from connectors.postgres.errors import EndpointNotFoundError, EndpointUnreadableError
 from connectors.postgres.log_rows import DeliveryStatus
 from connectors.webhook.endpoint import Endpoint
 from streams.errors import ReplayRefused
@@ -73,7 +73,7 @@ class DatabaseAndKafka:
         """As `RecoveryPorts` says, here and below."""
         try:
             stored = EndpointStore(self._connection).stored(self._endpoint_id)
-        except EndpointNotFoundError as error:
+        except (EndpointNotFoundError, EndpointUnreadableError) as error:
             raise ReplayRefused(str(error)) from None
         if not stored.endpoint.enabled:
             raise disabled(self._endpoint_id)

@@ -112,6 +112,12 @@ class Replayer:
                 with suppress(PostgresError):
                     claim.wait_for(str(error))
                 return "again"
+            except Exception as error:
+                # Tried again for ever, it would hold up the others.
+                log.exception("replayer_defect")
+                claim.end(
+                    "failed", error=f"a defect of the replayer ({type(error).__name__}): its log has more"
+                )
             ended = claim.replay()
             log.info(
                 "replay_ended", status=ended.status, sent=ended.sent, skipped=ended.skipped, error=ended.error

@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from typing import Any
 
 from tests.support.api import ApiClient, running_api
 
@@ -13,12 +14,12 @@ __all__ = ["threaded_api"]
 
 
 @contextmanager
-def threaded_api(database_url: str) -> Generator[ApiClient]:
+def threaded_api(database_url: str, **settings: Any) -> Generator[ApiClient]:
     """Run it during the block. Of the client, only `base` and `token` are of use outside of its loop."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="threaded-api")
     thread.start()
-    running = running_api(database_url)
+    running = running_api(database_url, **settings)
     try:
         yield asyncio.run_coroutine_threadsafe(running.__aenter__(), loop).result()
     finally:

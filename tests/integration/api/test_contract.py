@@ -24,9 +24,12 @@ from schemathesis.specs.openapi.checks import (
     unsupported_method,
 )
 
+from connectors.postgres.audit import Actor
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import EndpointExistsError
+from connectors.postgres.replays import ReplayStore
+from connectors.postgres.stored_replay import NewReplay
 from streams.api.openapi import openapi_document
 from streams.api.server import OPERATIONS
 from streams.recorder.fold import fold
@@ -48,12 +51,13 @@ CHECKS = [
     status_code_conformance,
     unsupported_method,
 ]
+RECOVERY = {"since": "2026-11-30T00:00:00+00:00", "until": None}
 schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 
 @pytest.fixture(scope="module")
-def served(outbox_database_url: str) -> Iterator[ApiClient]:
-    with threaded_api(outbox_database_url) as api:
+def served(outbox_database_url: str, kafka_bootstrap_servers: str) -> Iterator[ApiClient]:
+    with threaded_api(outbox_database_url, kafka_bootstrap_servers=kafka_bootstrap_servers) as api:
         yield api
 
 
@@ -122,6 +126,20 @@ def test_it_does_so_with_a_dead_letter_that_is_there(
     row = a_row()
     store_rows(outbox_database_url, row)
     case.path_parameters = {"dead_letter_id": row.id}
+    checks = [check for check in CHECKS if check is not negative_data_rejection]
+    case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
+
+
+@schema.include(path_regex="replay_id").parametrize()
+@BOUNDED
+def test_it_does_so_with_a_replay_that_is_there(
+    case: schemathesis.Case[Any], served: ApiClient, outbox_database_url: str
+) -> None:
+    """The same for operations on a replay that somebody asked for."""
+    new = NewReplay(kind="recovery", target="endpoint:ep_known", selection=RECOVERY, rate_per_s=1.0)
+    with psycopg.connect(outbox_database_url) as connection:
+        replay = ReplayStore(connection, actor=Actor(name="tests")).request(new, idempotency_key=None)
+    case.path_parameters = {"replay_id": replay.id}
     checks = [check for check in CHECKS if check is not negative_data_rejection]
     case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
 

@@ -14,6 +14,7 @@ from tests.integration.replay.test_resend import delete_events
 from tests.support.answers import respond
 from tests.support.api_process import ApiProcess
 from tests.support.eventually import eventually
+from tests.support.group import wait_until_settled
 from tests.support.mailbox import Mailbox
 from tests.support.pipeline import Pipeline
 from tests.support.topics import TopicTail
@@ -97,8 +98,11 @@ def test_a_disabled_endpoint_gets_what_came_meanwhile(running: Pipeline, api: Ap
 
 def misses_an_event(running: Pipeline, mailbox: Mailbox, other: Mailbox) -> bool:
     """Whether an event of now goes to the other endpoint alone: the worker has heard that one is disabled."""
+    tail = TopicTail(running.kafka, topics.EVENTS)
     event_id = running.append(f"{mailbox.event_type}.asked")
     other.wait_for_events([event_id])
+    wait_until_settled(running.kafka, tail.wait_for_events([event_id]))
+    tail.close()
     tried = running.attempts.to_the_end().of(str(event_id), mailbox.id)
     return not tried and not mailbox.of(event_id)
 

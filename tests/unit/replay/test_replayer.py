@@ -53,6 +53,7 @@ class World:
         self.redelivery: list[Delivery] = []
         self.at_step: Step = lambda _step: None
         self.seconds = 0.0
+        self.acknowledged_after_s = 0.0
         self.stop = threading.Event()
 
     def replayer(self) -> Replayer:
@@ -131,9 +132,10 @@ class Outlet:
         self._world.at_step("send")
         self._world.redelivery.append(delivery)
 
-    def flush(self, _timeout_s: float) -> bool:
+    def flush(self, timeout_s: float) -> bool:
         self._world.at_step("flush")
-        return True
+        self._world.seconds += min(timeout_s, self._world.acknowledged_after_s)
+        return timeout_s >= self._world.acknowledged_after_s
 
     def ends(self) -> Mapping[int, int]:
         self._world.at_step("ends")
@@ -290,6 +292,20 @@ def test_a_stop_is_heeded_within_a_batch_and_what_was_sent_is_counted() -> None:
     assert world.execute() == "ended"
     assert world.replay.status == "stopped"
     assert world.replay.sent == len(world.redelivery) < 9
+
+
+def test_a_stop_while_kafka_is_slow_counts_what_is_acknowledged_in_the_end() -> None:
+    """It is heard while the batch waits for its acknowledgement."""
+    world = World(30)
+    world.acknowledged_after_s = 1.5
+
+    def stop(step: str) -> None:
+        if step == "flush" and world.redelivery:
+            world.replay = replace(world.replay, status="stopped")
+
+    world.at_step = stop
+    assert world.execute() == "ended"
+    assert world.replay.sent == len(world.redelivery) == 2
 
 
 def test_our_own_stop_leaves_it_to_others() -> None:
