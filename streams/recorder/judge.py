@@ -22,7 +22,7 @@ from connectors.postgres.connection import SILENCE_PARAMETERS, connect, statemen
 from connectors.postgres.endpoint_health import EndpointHealth, JudgedEndpoint
 from connectors.postgres.endpoint_health_table import EndpointHealthTable
 from connectors.postgres.endpoints import EndpointStore
-from connectors.postgres.errors import EndpointUnreadableError, PostgresError
+from connectors.postgres.errors import EndpointUnreadableError, LockHeldError, PostgresError
 from connectors.postgres.reserved_event import append_reserved
 from connectors.postgres.stored_endpoint import StoredEndpoint
 from streams.recorder.disabling import Decision, Disable, Warn, decide
@@ -36,7 +36,9 @@ _TIDY_EVERY_S: Final = 3_600.0
 _RECORDER: Final = Actor(name="recorder")
 _PARAMETERS: Final = {"application_name": "outbox-recorder", **SILENCE_PARAMETERS}
 # An endpoint that somebody is changing is judged a little later: the batches don't wait for that.
-_SESSION: Final = ("set lock_timeout = '2s'", "set statement_timeout = '10s'")
+_SESSION: Final = ("set lock_timeout = '500ms'", "set statement_timeout = '10s'")
+#: Of so many that somebody holds, the rest is left for later, too.
+_HELD_AT_ONCE: Final = 4
 
 
 class Judge:
@@ -94,9 +96,7 @@ class Judge:
         try:
             with statement_errors():
                 table = EndpointHealthTable(self._open())
-                for endpoint in choose(table):
-                    if self._decide(endpoint) is not None:
-                        self._judge(table, endpoint.health.endpoint_id)
+                self._judge_all(table, [one for one in choose(table) if self._decide(one) is not None])
         except PostgresError as error:
             self.close()
             _log.warning("endpoints_not_judged", error=str(error), again_in_s=_LOOK_EVERY_S)
@@ -112,6 +112,17 @@ class Judge:
 
     def _decide(self, endpoint: JudgedEndpoint) -> Decision:
         return decide(endpoint, now=self._now(), period=self._period)
+
+    def _judge_all(self, table: EndpointHealthTable, called_for: Iterable[JudgedEndpoint]) -> None:
+        held = 0
+        for endpoint in called_for:
+            try:
+                self._judge(table, endpoint.health.endpoint_id)
+            except LockHeldError:
+                held += 1
+                if held == _HELD_AT_ONCE:
+                    raise
+                _log.warning("endpoint_held", endpoint=endpoint.health.endpoint_id, again_in_s=_LOOK_EVERY_S)
 
     def _judge(self, table: EndpointHealthTable, endpoint_id: str) -> None:
         connection, now = self._open(), self._now()
@@ -182,7 +193,8 @@ def _payload(health: EndpointHealth) -> dict[str, Any]:
     return {
         "endpoint_id": health.endpoint_id,
         "failing_since": health.failing_since,
-        "failing_minutes": health.signs.failing.count,
+        # None yet in the minute of the last success, in which it failed nevertheless.
+        "failing_minutes": max(health.signs.failing.count, 1),
         "last_success_at": health.signs.last_success_at,
         "last_failure_at": None if failure is None else failure.at,
         "last_error": None if failure is None else failure.error,

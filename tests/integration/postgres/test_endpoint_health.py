@@ -183,6 +183,7 @@ def test_late_records_bring_no_removed_endpoint_back(
     store.add(an_endpoint("ep_1"))
     assert keep(connection, a_turn("ep_1", 1))["ep_1"].state == "failing"
     store.remove("ep_1")
+    assert connection.execute("select count(*) from outbox.endpoint_health").fetchone() == (0,)
     assert keep(connection, a_turn("ep_1", 2), a_turn("ep_other", 2)) == {}
     assert shown(connection) is None
     store.add(an_endpoint("ep_1", created_at=BEGIN + timedelta(minutes=10)))

@@ -96,10 +96,10 @@ def add(url: str, clock: Clock, endpoint_id: str = "ep_1", *, keys: KeyRing | No
     return endpoint
 
 
-def record(keeper: Keeper[Entry], clock: Clock, ending: str = "retried", endpoint_id: str = "ep_1") -> None:
-    """One attempt that begins now, of an event of now, recorded at once."""
+def an_attempt(clock: Clock, ending: str, endpoint_id: str) -> Entry:
+    """One that begins now, of an event of now."""
     at_ms = int(clock.now.timestamp() * 1000)
-    entry = an_entry(
+    return an_entry(
         ending,
         target=f"endpoint:{endpoint_id}",
         event_id=str(uuid4()),
@@ -107,7 +107,11 @@ def record(keeper: Keeper[Entry], clock: Clock, ending: str = "retried", endpoin
         event_created_at_ms=at_ms,
         started_at_ms=at_ms,
     )
-    keeper.keep([Read(Place(0, 1), entry)])
+
+
+def record(keeper: Keeper[Entry], clock: Clock, ending: str = "retried", endpoint_id: str = "ep_1") -> None:
+    """An attempt that is recorded at once."""
+    keeper.keep([Read(Place(0, 1), an_attempt(clock, ending, endpoint_id))])
 
 
 def fails(keeper: Keeper[Entry], clock: Clock, hours: int, endpoint_id: str = "ep_1") -> None:
@@ -253,20 +257,32 @@ def test_a_failure_to_judge_stops_no_recording_and_is_made_good(
 def test_an_endpoint_that_somebody_holds_is_judged_later(
     keeper: Keeper[Entry], url: str, clock: Clock
 ) -> None:
-    """Its batch is written meanwhile, and so is what else is to be judged."""
-    add(url, clock)
-    add(url, clock, "ep_2")
+    """Its batch is written, and what else is to be judged is judged; with many held, the rest waits as well."""
+    ids = [f"ep_{number}" for number in range(6)]
+    for endpoint_id in ids:
+        add(url, clock, endpoint_id)
     with connect(url) as other, other.transaction():
-        other.execute("select from outbox.endpoints where id = 'ep_1' for update")
+        other.execute("select from outbox.endpoints where id in ('ep_0', 'ep_1') for update")
         with capture_logs() as lines:
-            record(keeper, clock, "rejected")
-        assert "endpoints_not_judged" in [line["event"] for line in lines]
-        assert keeper.counts["kept"] == 1
-        record(keeper, clock, "rejected", "ep_2")
-    assert (stored(url).enabled, stored(url, "ep_2").enabled) == (True, False)
+            keeper.keep(
+                [Read(Place(0, 1), an_attempt(clock, "rejected", endpoint_id)) for endpoint_id in ids[:3]]
+            )
+        told = [line["endpoint"] for line in lines if line["event"] == "endpoint_held"]
+        assert sorted(told) == ["ep_0", "ep_1"]
+        assert keeper.counts["kept"] == 3
+        assert [stored(url, endpoint_id).enabled for endpoint_id in ids[:3]] == [True, True, False]
+        other.execute("select from outbox.endpoints for update")
+        with capture_logs() as lines:
+            keeper.keep(
+                [Read(Place(0, 2), an_attempt(clock, "rejected", endpoint_id)) for endpoint_id in ids]
+            )
+        assert [line["event"] for line in lines if line["log_level"] == "warning"] == [
+            *["endpoint_held"] * 3,
+            "endpoints_not_judged",
+        ]
     clock.now += timedelta(minutes=1)
     keeper.tend()
-    assert not stored(url).enabled
+    assert not any(stored(url, endpoint_id).enabled for endpoint_id in ids)
 
 
 def test_several_judges_say_it_once(url: str, clock: Clock) -> None:
