@@ -56,7 +56,15 @@ def configure_log(*, form: Literal["console", "json"], level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(number)
     # They describe their own insides at "info", and Faust a rebalance in a dozen lines; ours say what matters.
-    for chatty in ("abc", "aiokafka", "faust", "mode", "streams.commit.consumer", "streams.worker.app"):
+    for chatty in (
+        "abc",
+        "aiokafka",
+        "faust",
+        "mode",
+        "streams.commit.consumer",
+        "streams.commit.consumer_thread",
+        "streams.worker.app",
+    ):
         logging.getLogger(chatty).setLevel(max(number, logging.WARNING))
 
 

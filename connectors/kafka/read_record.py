@@ -77,6 +77,8 @@ def reader_config(bootstrap_servers: str, *, client_id: str) -> dict[str, Any]:
         "enable.partition.eof": True,
         # Requests of one connection are answered in turn: a waiting fetch would hold up all others.
         "fetch.wait.max.ms": 50,
+        # A second by default, in which nothing comes: what is fetched ahead is bounded, and used up at once.
+        "fetch.queue.backoff.ms": 20,
         # What goes wrong is raised; librdkafka would also write it, again and again.
         "log_level": 0,
         "logger": _log,
@@ -107,7 +109,6 @@ class RecordReader:
         self._config = {
             **reader_config(bootstrap_servers, client_id=client_id),
             "auto.offset.reset": "error",
-            "queued.min.messages": 1,
         }
         self._consumer: Consumer | None = None
 

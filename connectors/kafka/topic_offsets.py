@@ -34,7 +34,7 @@ class TopicOffsets:
     def __init__(self, bootstrap_servers: str, *, timeout: timedelta = timedelta(seconds=5)) -> None:
         self._servers = bootstrap_servers
         self._timeout_s = timeout.total_seconds()
-        self._client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+        self._opened: AdminClient | None = None
 
     def begins(self, topic: str) -> Mapping[int, int]:
         """Per partition the first offset that is kept."""
@@ -66,6 +66,13 @@ class TopicOffsets:
             for place, found in answer.items()
             if place.topic == topic and found.offset >= 0
         }
+
+    @property
+    def _client(self) -> AdminClient:
+        """Made when it is needed: who waits for work has no connection, and none of the client's threads."""
+        if self._opened is None:
+            self._opened = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
+        return self._opened
 
     async def _committed(self, group: str) -> Mapping[Any, Any]:
         client = AIOKafkaAdminClient(

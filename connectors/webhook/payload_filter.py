@@ -19,7 +19,8 @@ from typing import Any, Final, Self
 import orjson
 
 from connectors.webhook.errors import PayloadFilterInvalidError
-from connectors.webhook.payload_leaf import MISSING, Leaf, elements, operator, pointed
+from connectors.webhook.payload_alternatives import leaf, pointed
+from connectors.webhook.payload_leaf import MISSING, Leaf, elements
 
 __all__ = ["MAX_ALTERNATIVES", "MAX_DEPTH", "MAX_FILTER_BYTES", "PayloadFilter"]
 
@@ -149,14 +150,6 @@ def _node(node: object, at: str, budget: _Budget) -> _Fields | Leaf:
         raise PayloadFilterInvalidError(
             at, 'a field has a list of alternatives, like ["a", "b"], or an object of fields within it'
         )
-    if not node:
-        raise PayloadFilterInvalidError(at, "a list holds at least one alternative")
-    leaf = Leaf()
-    for index, alternative in enumerate(node):
-        place = pointed(at, index)
-        if isinstance(alternative, Mapping):
-            budget.spend(operator(leaf, alternative, place), place)
-        else:
-            budget.spend(1, place)
-            leaf.add_literal(alternative, place)
-    return leaf
+    found, count = leaf(node, at)
+    budget.spend(count, at)
+    return found

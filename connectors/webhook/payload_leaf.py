@@ -1,4 +1,4 @@
-"""A leaf of a payload filter: the alternatives for one field, and their grammar. Pure.
+"""A leaf of a payload filter: the alternatives for one field. Pure.
 
 Place in the data's way: under `payload_filter`. What always holds: true and false are no numbers, 1 and 1.0 are one
 number, and texts are compared character by character. An object within the payload matches no alternative but
@@ -6,46 +6,31 @@ number, and texts are compared character by character. An object within the payl
 """
 
 import math
-import operator as compare
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from connectors.webhook.errors import PayloadFilterInvalidError
-
-__all__ = ["MISSING", "Leaf", "elements", "operator", "pointed"]
+__all__ = ["MISSING", "Leaf", "Literal", "Range", "Values", "elements", "is_number"]
 
 MISSING: Final = object()
 """In the place of a value where there is none."""
 
-_COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
-    "=": compare.eq,
-    "<": compare.lt,
-    "<=": compare.le,
-    ">": compare.gt,
-    ">=": compare.ge,
-}
-_NAME_CHARS: Final = 64
-_OPERATORS: Final = "prefix, suffix, anything-but, numeric or exists"
+_SMALL: Final = 8
+
+Literal = str | float | bool | None
+Range = tuple[tuple[Callable[[Any, Any], bool], float], ...]
 
 
-class _Literals:
-    """Values that are compared as a whole: in sets by kind, since Python takes True for 1."""
+class Values:
+    """Values that are compared as a whole: those that Python takes for numbers apart from true and false."""
 
     __slots__ = ("_constants", "_others")
 
-    def __init__(self) -> None:
-        self._constants: list[bool | None] = []
-        self._others: set[str | float] = set()
-
-    def add(self, value: object, at: str) -> None:
-        if value is None or isinstance(value, bool):
-            self._constants.append(value)
-        elif isinstance(value, str) or _is_number(value):
-            self._others.add(value)  # type: ignore[arg-type]  # one of the two, as was just asked
-        else:
-            raise PayloadFilterInvalidError(
-                at, f"an alternative is a text, a number, true, false, null, or an object with {_OPERATORS}"
-            )
+    def __init__(self, values: Iterable[Literal]) -> None:
+        given = list(values)
+        self._constants = tuple(value for value in given if value is None or isinstance(value, bool))
+        others = frozenset(value for value in given if value is not None and not isinstance(value, bool))
+        # A small tuple is as fast as a set, and takes a quarter of its memory: there are many filters.
+        self._others = tuple(others) if len(others) <= _SMALL else others
 
     def __contains__(self, value: object) -> bool:
         if value is None or isinstance(value, bool):
@@ -53,19 +38,42 @@ class _Literals:
         return value in self._others
 
 
+_NOTHING: Final = Values(())
+
+
 class Leaf:
-    """What one field may be; any alternative will do."""
+    """What one field may be; any alternative will do.
 
-    __slots__ = ("_absent", "_literals", "_prefixes", "_present", "_ranges", "_suffixes", "_unless")
+    Args:
+        literals: these values.
+        prefixes: texts that begin so.
+        suffixes: texts that end so.
+        ranges: numbers for which all comparisons of one of these hold.
+        unwanted: every value that is there but these; None: no such alternative.
+        present: whatever its value, if the field is there.
+        absent: if the field is not there.
+    """
 
-    def __init__(self) -> None:
-        self._literals = _Literals()
-        self._prefixes: tuple[str, ...] = ()
-        self._suffixes: tuple[str, ...] = ()
-        self._ranges: list[tuple[tuple[Callable[[Any, Any], bool], float], ...]] = []
-        self._unless: list[_Literals] = []
-        self._present = False
-        self._absent = False
+    __slots__ = ("_absent", "_literals", "_prefixes", "_present", "_ranges", "_suffixes", "_unwanted")
+
+    def __init__(
+        self,
+        *,
+        literals: Sequence[Literal] = (),
+        prefixes: tuple[str, ...] = (),
+        suffixes: tuple[str, ...] = (),
+        ranges: tuple[Range, ...] = (),
+        unwanted: Values | None = None,
+        present: bool = False,
+        absent: bool = False,
+    ) -> None:
+        self._literals = Values(literals) if literals else _NOTHING
+        self._prefixes = prefixes
+        self._suffixes = suffixes
+        self._ranges = ranges
+        self._unwanted = unwanted
+        self._present = present
+        self._absent = absent
 
     def matches(self, value: object) -> bool:
         """Whether the field's value is wanted; `MISSING` where there is none."""
@@ -76,86 +84,18 @@ class Leaf:
     def _takes(self, value: object) -> bool:
         if isinstance(value, dict):
             return False
-        if value in self._literals or any(value not in unwanted for unwanted in self._unless):
+        if value in self._literals or (self._unwanted is not None and value not in self._unwanted):
             return True
         if isinstance(value, str):
             return value.startswith(self._prefixes) or value.endswith(self._suffixes)
-        return (
-            bool(self._ranges)
-            and _is_number(value)
-            and any(all(holds(value, bound) for holds, bound in one) for one in self._ranges)
-        )
-
-    def add_literal(self, value: object, at: str) -> None:
-        """One more value that is wanted."""
-        self._literals.add(value, at)
-
-    def add_prefix(self, operand: object, at: str) -> int:
-        """Texts that begin with it."""
-        self._prefixes += (_text(operand, at),)
-        return 1
-
-    def add_suffix(self, operand: object, at: str) -> int:
-        """Texts that end with it."""
-        self._suffixes += (_text(operand, at),)
-        return 1
-
-    def add_anything_but(self, operand: object, at: str) -> int:
-        """Every value that is there and is none of these."""
-        unwanted, values = _Literals(), operand if isinstance(operand, list) else [operand]
-        if not values:
-            raise PayloadFilterInvalidError(at, "a list holds at least one alternative")
-        for index, value in enumerate(values):
-            unwanted.add(value, pointed(at, index) if isinstance(operand, list) else at)
-        self._unless.append(unwanted)
-        return len(values)
-
-    def add_numeric(self, operand: object, at: str) -> int:
-        """Numbers within the bounds: one comparison, or two that must both hold."""
-        bad = PayloadFilterInvalidError(
-            at, 'numeric takes one comparison or two, like [">=", 1, "<", 5], with =, <, <=, > or >='
-        )
-        if not isinstance(operand, list) or len(operand) not in {2, 4}:
-            raise bad
-        pairs = list(zip(operand[::2], operand[1::2], strict=True))
-        if not all(
-            isinstance(sign, str) and sign in _COMPARISONS and _is_number(bound) for sign, bound in pairs
-        ):
-            raise bad
-        self._ranges.append(tuple((_COMPARISONS[sign], bound) for sign, bound in pairs))
-        return len(pairs)
-
-    def add_exists(self, operand: object, at: str) -> int:
-        """Whether the field is there at all, with whatever value."""
-        if not isinstance(operand, bool):
-            raise PayloadFilterInvalidError(at, "exists is true or false")
-        self._present |= operand
-        self._absent |= not operand
-        return 1
+        return bool(self._ranges) and is_number(value) and any(_within(value, one) for one in self._ranges)
 
 
-_GRAMMAR: Final[Mapping[str, Callable[[Leaf, object, str], int]]] = {
-    "prefix": Leaf.add_prefix,
-    "suffix": Leaf.add_suffix,
-    "anything-but": Leaf.add_anything_but,
-    "numeric": Leaf.add_numeric,
-    "exists": Leaf.add_exists,
-}
-
-
-def operator(leaf: Leaf, alternative: Mapping[Any, object], at: str) -> int:
-    """Add `{"prefix": "a"}` or another operator. Returns how many alternatives it counts for.
-
-    Raises:
-        PayloadFilterInvalidError: names the place.
-    """
-    if len(alternative) != 1:
-        raise PayloadFilterInvalidError(at, f"an object among the alternatives holds one of {_OPERATORS}")
-    ((name, operand),) = alternative.items()
-    add = _GRAMMAR.get(name)
-    if add is None:
-        raise PayloadFilterInvalidError(at, f"an object among the alternatives holds one of {_OPERATORS}")
-    return add(leaf, operand, pointed(at, name))
+def _within(value: object, bounds: Range) -> bool:
+    for holds, bound in bounds:  # noqa: SIM110 - a generator for each of them would take most of the time
+        if not holds(value, bound):
+            return False
+    return True
 
 
 def elements(value: object) -> Iterator[object]:
@@ -174,21 +114,6 @@ def elements(value: object) -> Iterator[object]:
             open_arrays.pop()
 
 
-def pointed(at: str, part: object) -> str:
-    """A JSON pointer (RFC 6901), one step further. It may be shown anywhere, so a long name is cut.
-
-    >>> pointed("/order", "a/b")
-    '/order/a~1b'
-    """
-    name = str(part).replace("~", "~0").replace("/", "~1").encode(errors="replace").decode()
-    return f"{at}/{name if len(name) <= _NAME_CHARS else name[:_NAME_CHARS] + '…'}"
-
-
-def _text(operand: object, at: str) -> str:
-    if not isinstance(operand, str) or not operand:
-        raise PayloadFilterInvalidError(at, "this is a text of one character at least")
-    return operand
-
-
-def _is_number(value: object) -> bool:
+def is_number(value: object) -> bool:
+    """Whether it is a number as JSON knows them; true and false are none."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

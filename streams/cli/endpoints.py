@@ -10,10 +10,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-import orjson
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from connectors.counted import counted
 from connectors.postgres.endpoints import new_endpoint_id
@@ -24,6 +22,19 @@ from connectors.webhook.key_ring import EncryptionKey
 from connectors.webhook.secret import Secret
 from connectors.webhook.url import WebhookUrl
 from outbox import EventFilter
+from streams.cli.endpoint_options import (
+    Concurrency,
+    Headers,
+    MaxAge,
+    Metadata,
+    OwnFields,
+    PayloadFilterText,
+    RateLimitText,
+    Schedule,
+    Timeout,
+    set_anyhow,
+)
+from streams.cli.endpoint_output import print_json, print_table, show_endpoint, shown
 from streams.cli.endpoint_store import opened_store, reseal_all
 from streams.cli.errors import said_plainly
 from streams.cli.recover import recover
@@ -49,7 +60,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
 
 @app.command()
-def add(
+def add(  # noqa: PLR0913 - one option for each thing that an endpoint may have of its own
     url: Annotated[str, typer.Argument(metavar="URL", help="Where to post the events to.")],
     *,
     events: Annotated[list[str], typer.Option(metavar="FILTER", help=_EVENTS_HELP)],
@@ -60,10 +71,28 @@ def add(
     disabled: Annotated[
         bool, typer.Option("--disabled", help=f"Send nothing to it yet: {_DISABLED_HELP}")
     ] = False,
+    header: Headers = None,
+    metadata: Metadata = None,
+    timeout: Timeout = None,
+    schedule: Schedule = None,
+    max_age: MaxAge = None,
+    concurrency: Concurrency = None,
+    rate_limit: RateLimitText = None,
+    payload_filter: PayloadFilterText = None,
     as_json: AsJson = False,
 ) -> None:
     """Add an endpoint. Without --secret one is made, and shown this once."""
     given = None if secret is None else _secret_text(secret)
+    own = OwnFields(
+        headers=header,
+        metadata=metadata,
+        timeout=timeout,
+        schedule=schedule,
+        max_age=max_age,
+        concurrency=concurrency,
+        rate_limit=rate_limit,
+        payload_filter=payload_filter,
+    )
     with said_plainly():
         WebhookUrl.parse(url)  # before there is an id, which a message about the endpoint would name
         key = Secret.generate() if given is None else Secret.parse(given)
@@ -76,9 +105,10 @@ def add(
             description=description,
             created_at=datetime.now(UTC),
         )
+        new = own.applied(StoredEndpoint(endpoint=endpoint, updated_at=endpoint.created_at), own.request())
         with opened_store() as store:
-            store.add(endpoint)
-    _show(endpoint, made=key if given is None else None, as_json=as_json)
+            stored = store.add(new.endpoint, metadata=dict(new.metadata))
+    show_endpoint(stored, made=key if given is None else None, as_json=as_json)
 
 
 @app.command("list")
@@ -86,22 +116,22 @@ def list_endpoints(*, as_json: AsJson = False) -> None:
     """List all endpoints, oldest first. One that is stored in a form that is refused now is told on stderr."""
     with said_plainly(), opened_store(stores_secrets=False) as store:
         found = store.everything()
-    endpoints = [one.endpoint for one in found if isinstance(one, StoredEndpoint)]
+    readable = [one for one in found if isinstance(one, StoredEndpoint)]
     for one in found:
         if isinstance(one, UnreadableEndpoint):
             typer.echo(str(EndpointUnreadableError(one.id, one.why)), err=True)
     if as_json:
-        _print_json([_shown(endpoint) for endpoint in endpoints])
+        print_json([shown(one) for one in readable])
         return
-    _print_table(endpoints)
+    print_table([one.endpoint for one in readable])
 
 
 @app.command()
 def show(endpoint_id: EndpointId, *, as_json: AsJson = False) -> None:
     """Show one endpoint, without its secrets."""
     with said_plainly(), opened_store(stores_secrets=False) as store:
-        endpoint = store.get(endpoint_id)
-    _show(endpoint, as_json=as_json)
+        stored = store.stored(endpoint_id)
+    show_endpoint(stored, as_json=as_json)
 
 
 @app.command()
@@ -128,13 +158,32 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
         bool | None,
         typer.Option("--enable/--disable", help=f"Send to it, or not: {_DISABLED_HELP}"),
     ] = None,
+    header: Headers = None,
+    metadata: Metadata = None,
+    timeout: Timeout = None,
+    schedule: Schedule = None,
+    max_age: MaxAge = None,
+    concurrency: Concurrency = None,
+    rate_limit: RateLimitText = None,
+    payload_filter: PayloadFilterText = None,
     as_json: AsJson = False,
 ) -> None:
     """Change an endpoint. What is not given stays; deliveries that wait use what it has become."""
     if secret is not None and new_secret:
         raise typer.BadParameter("give --secret, or --new-secret to have one made", param_hint="--new-secret")
     given = None if secret is None else _secret_text(secret)
+    own = OwnFields(
+        headers=header,
+        metadata=metadata,
+        timeout=timeout,
+        schedule=schedule,
+        max_age=max_age,
+        concurrency=concurrency,
+        rate_limit=rate_limit,
+        payload_filter=payload_filter,
+    )
     with said_plainly():
+        own_change = own.request()
         key = Secret.parse(given) if given is not None else Secret.generate() if new_secret else None
         filters = _filters(events) if events else None
 
@@ -156,14 +205,14 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
                 description=before.description if description is None else description,
                 enabled=before.enabled if enabled is None else enabled,
             )
-            return replace(stored, endpoint=after)
+            return own.applied(replace(stored, endpoint=after), own_change)
 
+        instead = _given(url=url, event_types=filters) | set_anyhow(own_change)
         with opened_store() as store:
-            stored = store.change(endpoint_id, change, instead=_given(url=url, event_types=filters))
-    endpoint = stored.endpoint
+            stored = store.change(endpoint_id, change, instead=instead)
     if stored.revision in known:
         typer.echo("Nothing was changed. The workers are told the endpoint again, as it is.", err=True)
-    _show(endpoint, made=key if new_secret else None, as_json=as_json)
+    show_endpoint(stored, made=key if new_secret else None, as_json=as_json)
 
 
 @app.command()
@@ -213,51 +262,3 @@ def _given(*, url: str | None, event_types: Sequence[EventFilter] | None) -> dic
     filters = None if event_types is None else [event_filter.pattern for event_filter in event_types]
     values = {"url": url, "event_types": filters}
     return {name: value for name, value in values.items() if value is not None}
-
-
-def _shown(endpoint: Endpoint) -> dict[str, Any]:
-    return {
-        "id": endpoint.id,
-        "url": endpoint.url,
-        "event_types": [event_filter.pattern for event_filter in endpoint.event_types],
-        "enabled": endpoint.enabled,
-        "description": endpoint.description,
-        "created_at": endpoint.created_at,
-        "secret_count": len(endpoint.secrets),
-    }
-
-
-def _show(endpoint: Endpoint, *, made: Secret | None = None, as_json: bool) -> None:
-    shown = _shown(endpoint) | ({} if made is None else {"secret": made.reveal()})
-    if as_json:
-        _print_json(shown)
-        return
-    width = max(map(len, shown))
-    for name, value in shown.items():
-        typer.echo(f"{name:<{width}}  {_text(value)}")
-    if made is not None:
-        typer.echo("The secret is shown this once: hand it to whoever checks the signatures.", err=True)
-
-
-def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return ", ".join(value) if isinstance(value, list) else str(value)
-
-
-def _print_json(value: object) -> None:
-    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
-
-
-def _print_table(endpoints: Sequence[Endpoint]) -> None:
-    table = Table("id", "events", "url", "enabled", "description")
-    for column in table.columns:
-        column.overflow = "fold"
-    # An id is for copying: it stands on one line, however narrow the terminal.
-    ids = table.columns[0]
-    ids.no_wrap, ids.overflow = True, "ignore"
-    ids.min_width = max((len(endpoint.id) for endpoint in endpoints), default=0)
-    for endpoint in endpoints:
-        filters = " ".join(event_filter.pattern for event_filter in endpoint.event_types)
-        table.add_row(endpoint.id, filters, endpoint.url, _text(endpoint.enabled), endpoint.description)
-    Console(markup=False).print(table)

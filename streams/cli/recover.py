@@ -17,8 +17,10 @@ from streams.settings import load_settings
 
 __all__ = ["DETACH_HELP", "KEY_HELP", "recover"]
 
-KEY_HELP = "A text of your own: repeated with it (and the same times), the command makes no second "
-"replay, and follows the first."
+KEY_HELP = (
+    "A text of your own: repeated with it (and the same times), the command makes no second replay, and follows the "
+    "first."
+)
 DETACH_HELP = "Only ask for it: an `outbox api` carries it out."
 
 

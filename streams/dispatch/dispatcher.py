@@ -90,7 +90,7 @@ class Dispatcher:
             surroundings=surroundings,
         )
         self._burial = Burial(self._settlement, tenure=self._tenure, window=window)
-        self._watch = Watch(self._look, monotonic_s=surroundings.monotonic_s)
+        self._watch = Watch(self._look, surroundings=surroundings)
 
     @property
     def draining(self) -> bool:
@@ -277,11 +277,11 @@ class Dispatcher:
 
     def _deferral(self, turn: Turn, queue: TargetQueue, *, now_s: float) -> Deferred | None:
         """Why the target's gate won't have the turn wait here, behind those who do."""
-        turn_at_ms = turn.delivery.turn_at_ms
+        booked_for_ms = turn.delivery.booked_for_ms
         return turn.target.gate.deferral(
             now_s=now_s,
             ahead=queue.waiting,
-            turn_in_s=None if turn_at_ms is None else (turn_at_ms - self._around.clock_ms()) / 1000,
+            booked_in_s=None if booked_for_ms is None else (booked_for_ms - self._around.clock_ms()) / 1000,
             bound_s=self._park_wait_s,
             crowded=self._crowds(queue),
         )

@@ -28,7 +28,7 @@ class EndpointGate:
         return hold_s if self._limit is None else max(hold_s, self._limit.hold_s(now_s=now_s, ahead=ahead))
 
     def deferral(
-        self, *, now_s: float, ahead: int, turn_in_s: float | None, bound_s: float, crowded: bool
+        self, *, now_s: float, ahead: int, booked_in_s: float | None, bound_s: float, crowded: bool
     ) -> Deferred | None:
         """Why a delivery behind `ahead` others can't wait here for its attempt; None if it can."""
         hold_s = self._circuit.hold_s(now_s=now_s)
@@ -36,12 +36,18 @@ class EndpointGate:
             return Deferred(reason="the target's circuit is open", retry_after=timedelta(seconds=hold_s))
         if self._limit is None:
             return None
-        turn_s = self._limit.put_off_s(
-            now_s=now_s, ahead=ahead, turn_in_s=turn_in_s, bound_s=bound_s, crowded=crowded
+        booked_s = self._limit.put_off_s(
+            now_s=now_s, ahead=ahead, booked_in_s=booked_in_s, bound_s=bound_s, crowded=crowded
         )
-        if turn_s is None:
+        if booked_s is None:
             return None
-        return Deferred(reason="the endpoint's rate limit is reached", turn_in=timedelta(seconds=turn_s))
+        # It had better be here a little before, and wait: a token that nobody takes is lost.
+        early_s = max(booked_s - bound_s / 2, 0.0)
+        return Deferred(
+            reason="the endpoint's rate limit is reached",
+            retry_after=timedelta(seconds=early_s),
+            booked_in=timedelta(seconds=booked_s),
+        )
 
     def began(self, *, now_s: float) -> Begun:
         """An attempt begins. Returns what `ended` is to be told with it."""

@@ -19,14 +19,14 @@ class Gate(Protocol):
         ...
 
     def deferral(
-        self, *, now_s: float, ahead: int, turn_in_s: float | None, bound_s: float, crowded: bool
+        self, *, now_s: float, ahead: int, booked_in_s: float | None, bound_s: float, crowded: bool
     ) -> Deferred | None:
         """Why a delivery can't wait here for its attempt; None if it can.
 
         Args:
             now_s: what the clock says.
             ahead: how many wait before it.
-            turn_in_s: when its turn is, if it was given one.
+            booked_in_s: for when a rate limit has booked it, if one has.
             bound_s: how long one may wait here.
             crowded: those who wait here take more room than is good for others.
         """
@@ -58,7 +58,7 @@ class OpenGate:
         *,
         now_s: float,  # noqa: ARG002
         ahead: int,  # noqa: ARG002
-        turn_in_s: float | None,  # noqa: ARG002
+        booked_in_s: float | None,  # noqa: ARG002
         bound_s: float,  # noqa: ARG002
         crowded: bool,  # noqa: ARG002
     ) -> Deferred | None:

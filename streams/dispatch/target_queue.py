@@ -110,7 +110,8 @@ class TargetQueue:
         )
 
     def _held_beyond(self, bound_s: float, *, now_s: float, index: int) -> bool:
-        return self.target.gate.hold_s(now_s=now_s, ahead=index) > bound_s
+        # Twice: who comes back a bound's time before it is booked waits that long, and as long as anybody.
+        return self.target.gate.hold_s(now_s=now_s, ahead=index) > 2 * bound_s
 
     def withdraw(self, goes: Callable[[int, Turn], bool]) -> list[Turn]:
         """Take out every waiting turn for which `goes(index in the queue, turn)` holds; the order of the rest stays."""

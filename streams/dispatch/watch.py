@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
+from streams.dispatch.ports import Surroundings
 from streams.dispatch.target_queue import TargetQueue
 
 __all__ = ["Watch"]
@@ -22,14 +23,14 @@ class Watch:
 
     Args:
         look: starts what may start in a queue, and parks what can't wait there.
-        monotonic_s: the time, as the gates know it.
+        surroundings: the time, as the gates know it.
     """
 
-    __slots__ = ("_alarms", "_crowded", "_look", "_monotonic_s", "_timer")
+    __slots__ = ("_alarms", "_around", "_crowded", "_look", "_timer")
 
-    def __init__(self, look: Callable[[TargetQueue], None], *, monotonic_s: Callable[[], float]) -> None:
+    def __init__(self, look: Callable[[TargetQueue], None], *, surroundings: Surroundings) -> None:
         self._look = look
-        self._monotonic_s = monotonic_s
+        self._around = surroundings
         self._crowded: set[TargetQueue] = set()
         self._alarms: dict[TargetQueue, asyncio.TimerHandle] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -41,7 +42,7 @@ class Watch:
         if self._timer is None:
             self._timer = loop.call_later(_EVERY_S, self._round)
         if queue not in self._alarms:
-            held_s = queue.held_s(now_s=self._monotonic_s())
+            held_s = queue.held_s(now_s=self._around.monotonic_s())
             if held_s:
                 self._alarms[queue] = loop.call_later(max(held_s, _LEAST_S), self._alarm, queue)
 

@@ -29,8 +29,8 @@ class Delivery:
     """One event × one target.
 
     `attempt` is the number of the attempt to be made next (1-based). `deferrals` counts the waits that cost no attempt.
-    `first_failed_at_ms` starts the age budget: the first failure or deferral, in epoch milliseconds. `turn_at_ms` is
-    when its turn is, if a rate limit gave it one and no attempt has been made since.
+    `first_failed_at_ms` starts the age budget: the first failure or deferral, in epoch milliseconds. `booked_for_ms` is
+    for when a rate limit has booked the next attempt, if one has, and none has been made since.
     """
 
     event: Event
@@ -40,7 +40,7 @@ class Delivery:
     deferrals: int = 0
     first_failed_at_ms: int | None = None
     replay_id: str | None = None
-    turn_at_ms: int | None = None
+    booked_for_ms: int | None = None
 
     def anew(self, replay_id: str) -> "Delivery":
         """The same delivery as a replay makes it: its first attempt, with nothing used of its budgets."""

@@ -61,15 +61,14 @@ class Interrupted:
 class Deferred:
     """No attempt was made.
 
-    The target is too busy, its circuit is open or its rate limit reached, or the worker is stopping. It waits in a tier
-    and costs no attempt. `retry_after` is for how long at least an attempt would be deferred again. `turn_in` is when
-    its turn is, where a rate limit has given it one: it waits until about then, and does not wait the longer the more
-    often it has waited.
+    The target is too busy, its circuit is open or its rate limit reached, or the worker is stopping. It waits in a
+    tier and costs no attempt. `retry_after` is for how long at least an attempt would be deferred again. `booked_in` is
+    for when a rate limit has booked its attempt, if one has: then it waits for `retry_after` at most.
     """
 
     reason: str
     retry_after: timedelta | None = None
-    turn_in: timedelta | None = None
+    booked_in: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

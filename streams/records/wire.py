@@ -89,7 +89,7 @@ def decode_delivery(headers: dict[str, bytes], *, key: bytes | None, value: byte
             else 0,
             first_failed_at_ms=read_int(headers, "outbox-first-failed-at"),
             replay_id=replay_id.decode() if replay_id is not None else None,
-            turn_at_ms=read_int(headers, "outbox-turn-at"),
+            booked_for_ms=read_int(headers, "outbox-booked-for"),
         )
     except RecordMalformed:
         raise
@@ -136,8 +136,8 @@ def encode_delivery(delivery: Delivery) -> Headers:
         headers.append(("outbox-first-failed-at", b"%d" % delivery.first_failed_at_ms))
     if delivery.replay_id is not None:
         headers.append(("outbox-replay-id", delivery.replay_id.encode()))
-    if delivery.turn_at_ms is not None:
-        headers.append(("outbox-turn-at", b"%d" % delivery.turn_at_ms))
+    if delivery.booked_for_ms is not None:
+        headers.append(("outbox-booked-for", b"%d" % delivery.booked_for_ms))
     return headers
 
 

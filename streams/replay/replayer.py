@@ -6,7 +6,8 @@ command line's. Invariants, for a process that is killed at any point (docs/adr/
 - No event is left out: progress is stored after Kafka has acknowledged the batch.
 - None is sent twice: where `outbox.redelivery` ended is stored before the batch is sent, and who takes over looks
   from there on for what was sent of it.
-- Only who holds the claim sends: it is looked at before each batch, and once a second within it.
+- Only who holds the claim sends: it is looked at before each batch, and once a second within it; and who takes over
+  lets two seconds pass before it looks for what was sent.
 
 Must not: know what kind of replay it executes (`Source`), or touch the live group.
 """
@@ -39,6 +40,7 @@ Came = Literal["ended", "interrupted", "again"]
 
 _ASK_AGAIN_S: Final = 0.5
 _CHECK_EVERY_S: Final = 1.0
+_TAKEOVER_AFTER_S: Final = 2 * _CHECK_EVERY_S
 #: Shorter waits are left to add up: a thread can't sleep that exactly.
 _LEAST_WAIT_S: Final = 0.005
 _FLUSH_S: Final = 0.25
@@ -164,6 +166,8 @@ class _Execution:
             self._start()
             replay = self._check()
         else:
+            # Who had it may have lost its session alone: by then it has found that out, and sends no more.
+            self._let_pass(_TAKEOVER_AFTER_S)
             sent_before = self._outlet.sent_since(replay.id, replay.sent_offsets or {})
         self._source.open(replay)
         position = _Position(replay.next_offsets, replay.sent_offsets or {})
@@ -212,19 +216,19 @@ class _Execution:
         count = 0
         try:
             for delivery in due:
-                self._wait(pace.wait_s(self._monotonic_s()))
+                self._let_pass(pace.wait_s(self._monotonic_s()))
                 self._outlet.send(delivery)
                 count += 1
             while not self._outlet.flush(_FLUSH_S):
-                self._wait(0)
+                self._let_pass(0)
         except (_Interrupted, _Stopped) as why:
             acknowledged = self._outlet.flush(_LAST_FLUSH_S)
             if isinstance(why, _Stopped) and acknowledged:
                 self._advance(position, read=0, sent=count)
             raise
 
-    def _wait(self, wait_s: float) -> None:
-        """Let the pace's time pass; look at the claim once a second, and at our own stop always."""
+    def _let_pass(self, wait_s: float) -> None:
+        """Let so much time pass; look at the claim once a second, and at our own stop always."""
         end_s = self._monotonic_s() + wait_s
         while True:
             now_s = self._monotonic_s()

@@ -86,8 +86,9 @@ def decide(
             return _retry(
                 delivery, error, hint=None, policy=policy, tiers=tiers, now_ms=now_ms, random=random
             )
-        case Deferred(reason=reason, turn_in=timedelta() as turn_in):
-            return _turn(delivery, reason, turn_in_ms=_ms(turn_in), policy=policy, tiers=tiers, now_ms=now_ms)
+        case Deferred(reason=reason, retry_after=timedelta() as wait, booked_in=timedelta() as booked_in):
+            booked = _deferred(delivery, now_ms=now_ms, booked_for_ms=now_ms + _ms(booked_in))
+            return _park(booked, wait_within(_ms(wait), now_ms=now_ms, tiers=tiers), reason, policy=policy)
         case Deferred(reason=reason, retry_after=hint):
             return _defer(
                 delivery, reason, hint=hint, policy=policy, tiers=tiers, now_ms=now_ms, random=random
@@ -119,7 +120,7 @@ def _retry(
         delivery,
         attempt=delivery.attempt + 1,
         first_failed_at_ms=_first_failed(delivery, now_ms=now_ms),
-        turn_at_ms=None,
+        booked_for_ms=None,
     )
     return _park(tried, wait, error, policy=policy)
 
@@ -137,32 +138,18 @@ def _defer(
     """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile."""
     doubled_ms: int = _DEFERRAL_BASE_MS << min(delivery.deferrals, 30)
     delay_ms = max(min(doubled_ms, tiers.longest_ms), _ms(hint) if hint else 0)
-    deferred = _deferred(delivery, now_ms=now_ms, turn_at_ms=None)
+    deferred = _deferred(delivery, now_ms=now_ms, booked_for_ms=None)
     return _park(
         deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy
     )
 
 
-def _turn(
-    delivery: Delivery,
-    reason: str,
-    *,
-    turn_in_ms: int,
-    policy: RetryPolicy,
-    tiers: RetryTiers,
-    now_ms: int,
-) -> NextHop:
-    """It comes by a little before its turn, and in the longest tier's time at the latest: the rate may be raised."""
-    deferred = _deferred(delivery, now_ms=now_ms, turn_at_ms=now_ms + turn_in_ms)
-    return _park(deferred, wait_within(turn_in_ms, now_ms=now_ms, tiers=tiers), reason, policy=policy)
-
-
-def _deferred(delivery: Delivery, *, now_ms: int, turn_at_ms: int | None) -> Delivery:
+def _deferred(delivery: Delivery, *, now_ms: int, booked_for_ms: int | None) -> Delivery:
     return replace(
         delivery,
         deferrals=delivery.deferrals + 1,
         first_failed_at_ms=_first_failed(delivery, now_ms=now_ms),
-        turn_at_ms=turn_at_ms,
+        booked_for_ms=booked_for_ms,
     )
 
 
@@ -172,7 +159,7 @@ def _park(delivery: Delivery, wait: Wait, error: str, *, policy: RetryPolicy) ->
     expires_at_ms = delivery.first_failed_at_ms + _ms(policy.max_age)
     if (wait.not_before_ms or wait.due_at_ms) > expires_at_ms:
         return DeadLetter(
-            delivery=replace(delivery, turn_at_ms=None),
+            delivery=replace(delivery, booked_for_ms=None),
             code=policy.exhausted_code,
             error=f"older than {policy.max_age}: {error}",
         )

@@ -35,7 +35,10 @@ def wait_at_least(wait_ms: int, *, now_ms: int, tiers: RetryTiers, random: Calla
 
 
 def wait_within(wait_ms: int, *, now_ms: int, tiers: RetryTiers) -> Wait:
-    """Wait no longer than this, and about as long: who comes too early waits the rest. The shortest lane at least."""
+    """Wait no longer than this, and about as long: who comes too early waits the rest. The shortest lane at least.
+
+    So what is booked for hours ahead is looked at again in the longest tier's time, and feels a limit that was raised.
+    """
     lane = tiers.at_most(wait_ms)
     return Wait(lane=lane, due_at_ms=now_ms + lane.hold_ms)
 

@@ -61,8 +61,8 @@ class Fields(BaseSettings):
     # Where things are
     database_url: DatabaseUrl = declare(
         SecretStr(""),
-        "The application's Postgres: setup, doctor, recorder, api, append, endpoints, deliveries, dead-letters; "
-        "workers need none.",
+        "The application's Postgres: setup, doctor, recorder, api, append, endpoints, deliveries, replay, "
+        "dead-letters; workers need none.",
         "every deployment",
         DATABASE,
     )

@@ -99,4 +99,5 @@ any_delivery = st.builds(
     deferrals=st.integers(0, 1_000),
     first_failed_at_ms=st.none() | st.integers(0, 2**45),
     replay_id=st.none() | _names,
+    booked_for_ms=st.none() | st.integers(0, 10**18 - 1),
 )

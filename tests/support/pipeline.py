@@ -129,9 +129,17 @@ class Pipeline:
     # Who gets it
 
     def mailbox(
-        self, *answers: Answer, event_type: str = "", secrets: tuple[Secret, ...] = (), url: str = ""
+        self,
+        *answers: Answer,
+        event_type: str = "",
+        secrets: tuple[Secret, ...] = (),
+        url: str = "",
+        **own: Any,
     ) -> Mailbox:
-        """Add an endpoint to a path of its own. A worker that runs already learns of it a moment later."""
+        """Add an endpoint to a path of its own, with these fields of its own.
+
+        A worker that runs already learns of it a moment later.
+        """
         endpoint_id = new_endpoint_id()
         path = f"/in/{endpoint_id}"
         own_type = event_type or f"test.{token_hex(5)}"
@@ -141,6 +149,7 @@ class Pipeline:
             event_types=(EventFilter(own_type), EventFilter(f"{own_type}.*")),
             secrets=secrets or (marked_secret(next(_numbers)),),
             created_at=datetime.now(UTC),
+            **own,
         )
         if answers:
             self.installation.receiver.script(path, *answers)

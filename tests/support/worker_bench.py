@@ -69,6 +69,7 @@ class WorkerBench:
             endpoint_connect_timeout_s=drain_limit_s / 4,
         )
         self.target = ScriptedTarget("ep_1", concurrency=100)
+        self.directory = ScriptedDirectory([self.target])
         self.attempts: list[Attempt] = []
         self.ledgers = Ledgers()
         self.defects: list[Exception] = []
@@ -81,7 +82,7 @@ class WorkerBench:
         )
         self.lease = Lease(session_s=self.settings.session_timeout_s, monotonic_s=around.monotonic_s)
         self.dispatcher = Dispatcher(
-            directory=ScriptedDirectory([self.target]),
+            directory=self.directory,
             producer=self.producer,
             tiers=default_tiers(),
             window=Window(1_000),

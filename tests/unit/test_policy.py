@@ -47,7 +47,12 @@ outcomes = st.one_of(
     ),
     st.builds(Rejected, code=st.just(ErrorCode.ENDPOINT_GONE), error=st.text(max_size=20)),
     st.just(Interrupted()),
-    st.builds(Deferred, reason=st.text(max_size=20)),
+    st.builds(
+        Deferred,
+        reason=st.text(max_size=20),
+        retry_after=st.none() | st.timedeltas(timedelta(0), timedelta(days=10_000)),
+        booked_in=st.none() | st.timedeltas(timedelta(0), timedelta(days=10_000)),
+    ),
     st.builds(Cancelled, reason=st.text(max_size=20)),
 )
 
@@ -201,6 +206,40 @@ def test_a_deferral_waits_about_as_long_as_all_before_it_and_as_long_as_it_is_to
     assert all(450_000 <= wait <= 900_000 for wait in waits[10:])
     told = retried(decided(a_delivery(), Deferred(reason="open", retry_after=timedelta(seconds=60))))
     assert 30_000 <= wait_ms(told, now_ms=NOW_MS) <= 60_000
+
+
+@given(booked_in_ms=st.integers(0, 10**13), early_ms=st.integers(0, 1_000), deferrals=st.integers(0, 50))
+def test_a_booked_delivery_comes_by_before_that_and_waits_no_longer_the_oftener_it_has_waited(
+    booked_in_ms: int, early_ms: int, deferrals: int
+) -> None:
+    """CASES 6: no attempt is spent; the booking is in the record; in the longest tier's time it is looked at again."""
+    retry_after = timedelta(milliseconds=max(booked_in_ms - early_ms, 0))
+    outcome = Deferred(reason="rate", retry_after=retry_after, booked_in=timedelta(milliseconds=booked_in_ms))
+    hop = retried(decided(a_delivery(attempt=3, deferrals=deferrals), outcome))
+    assert (hop.delivery.attempt, hop.delivery.deferrals) == (3, deferrals + 1)
+    assert hop.delivery.booked_for_ms == NOW_MS + booked_in_ms
+    assert over_the_wire(hop.delivery) == hop.delivery
+    shortest_ms = default_tiers().lanes[0].hold_ms
+    assert wait_ms(hop) <= max(retry_after // timedelta(milliseconds=1), shortest_ms)
+    assert wait_ms(hop) >= min(0.85 * retry_after / timedelta(milliseconds=1), 900_000 * 0.999)
+    assert hop.not_before_ms is None
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [Failed(error="503"), Interrupted(), Deferred(reason="open", retry_after=timedelta(seconds=5))],
+    ids=["failed", "interrupted", "deferred"],
+)
+def test_a_booking_ends_with_an_attempt_and_with_a_deferral_of_another_kind(outcome: Outcome) -> None:
+    """It said when an attempt could begin: the next one has to be booked anew."""
+    assert retried(decided(a_delivery(booked_for_ms=NOW_MS), outcome)).delivery.booked_for_ms is None
+
+
+def test_a_dead_letter_is_booked_for_no_time() -> None:
+    """Age ended it; when it is redriven, the line is another."""
+    outcome = Deferred(reason="rate", retry_after=timedelta(hours=1), booked_in=timedelta(hours=1))
+    hop = buried(decided(a_delivery(first_failed_at_ms=NOW_MS - 24 * 3_600_000), outcome))
+    assert (hop.delivery.booked_for_ms, hop.error) == (None, "older than 1 day, 0:00:00: rate")
 
 
 def test_a_throttled_delivery_can_still_use_every_attempt() -> None:

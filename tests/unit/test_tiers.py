@@ -68,6 +68,16 @@ def test_any_ladder_holds_for_more_than_half_the_delay(
     assert lane.hold_ms * 2 >= delay_ms
 
 
+@given(ladder=ladders, lanes=lane_counts, wait_ms=st.integers(0, 100_000_000))
+def test_at_most_is_the_longest_lane_that_is_not_too_long(
+    ladder: list[timedelta], lanes: int, wait_ms: int
+) -> None:
+    """Who comes by too early waits the rest; only where every lane is longer, it is the shortest of all."""
+    tiers = RetryTiers(ladder, lanes=lanes)
+    short_enough = [lane.hold_ms for lane in tiers.lanes if lane.hold_ms <= wait_ms]
+    assert tiers.at_most(wait_ms).hold_ms == max(short_enough, default=tiers.lanes[0].hold_ms)
+
+
 @given(ladder=ladders, lanes=lane_counts, wait_ms=st.integers(-10, 100_000_000))
 def test_at_least_is_the_shortest_lane_that_is_long_enough(
     ladder: list[timedelta], lanes: int, wait_ms: int

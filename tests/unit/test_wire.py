@@ -29,7 +29,9 @@ from streams.records.wire import (
 from tests.support.chance import seeded
 from tests.support.deliveries import NOW_MS, a_delivery, an_event, any_delivery, any_event
 
-GOOD = header_map(encode_delivery(a_delivery(first_failed_at_ms=NOW_MS, replay_id="redrive-1")))
+GOOD = header_map(
+    encode_delivery(a_delivery(first_failed_at_ms=NOW_MS, replay_id="redrive-1", booked_for_ms=NOW_MS))
+)
 
 #: Nearly right, each in its own way.
 NEAR_BYTES = [
@@ -249,6 +251,7 @@ def test_what_a_malformed_record_says_holds_no_payload() -> None:
         ("outbox-origin", b"outbox.events/-1/5", "outbox-origin"),
         ("outbox-origin", "outbox.events/\u0661/5".encode(), "outbox-origin"),
         ("outbox-first-failed-at", b"9" * 19, "not a whole number"),
+        ("outbox-booked-for", b"-1", "not a whole number"),
     ],
 )
 def test_a_malformed_record_says_which_part(name: str, value: bytes | None, said: str) -> None:

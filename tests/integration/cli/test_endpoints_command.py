@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -56,6 +57,14 @@ def test_a_secret_that_was_made_is_shown_once(run: Any, outbox_database_url: str
         "description": "",
         "created_at": endpoint.created_at.isoformat(),
         "secret_count": 1,
+        "header_names": [],
+        "metadata": {},
+        "timeout_s": None,
+        "schedule_s": None,
+        "max_age_s": None,
+        "concurrency": None,
+        "rate_limit_per_s": None,
+        "payload_filter": None,
     }
     assert answer(run("show", endpoint.id, "--json")) == added
     assert answer(run("list", "--json")) == [added]
@@ -161,6 +170,91 @@ def test_an_update_changes_what_is_given_and_nothing_else(run: Any) -> None:
     assert after == before | {"event_types": ["a"], "description": "", "url": "https://example.org/"}
 
 
+def test_an_endpoint_gets_limits_and_all_else_of_its_own(
+    run: Any, outbox_database_url: str, tmp_path: Path
+) -> None:
+    """The same as the API stores, by the same rules; header values are not shown."""
+    (tmp_path / "filter.json").write_text('{"total": [{"numeric": [">=", 100]}]}')
+    (tmp_path / "key").write_text("hunter2\n")
+    added = run(
+        *(
+            "add",
+            URL,
+            "--events",
+            "*",
+            "--json",
+            "--timeout",
+            "2500ms",
+            "--schedule",
+            "5s,1m",
+            "--max-age",
+            "24h",
+        ),
+        *("--header", f"X-Api-Key:@{tmp_path / 'key'}", "--header", "x-b: 2", "--metadata", "tenant=t=1"),
+        *("--concurrency", "4", "--rate-limit", "1/m", "--payload-filter", f"@{tmp_path / 'filter.json'}"),
+    )
+    fields = answer(added)
+    assert "hunter2" not in added.output
+    own = {
+        "header_names": ["x-api-key", "x-b"],
+        "metadata": {"tenant": "t=1"},
+        "timeout_s": 2.5,
+        "schedule_s": [5.0, 60.0],
+        "max_age_s": 86_400.0,
+        "concurrency": 4,
+        "rate_limit_per_s": 1 / 60,
+        "payload_filter": {"total": [{"numeric": [">=", 100]}]},
+    }
+    assert {name: fields[name] for name in own} == own
+    [endpoint] = stored(outbox_database_url)
+    assert [value.reveal() for _, value in endpoint.headers] == ["hunter2", "2"]
+    shown = run("show", fields["id"]).stdout
+    assert 'payload_filter    {"total":[{"numeric":[">=",100]}]}\n' in shown
+
+
+def test_an_update_gives_back_what_an_endpoint_had_of_its_own(run: Any) -> None:
+    """Each option has a word for it; a filter takes the place of the one before, headers are merged."""
+    fields = answer(
+        run(
+            *(
+                "add",
+                URL,
+                "--events",
+                "*",
+                "--json",
+                "--timeout",
+                "2s",
+                "--schedule",
+                "none",
+                "--max-age",
+                "1h",
+            ),
+            *("--concurrency", "4", "--rate-limit", "10", "--payload-filter", '{"a": ["x"], "b": ["y"]}'),
+            *("--header", "x-a:1", "--header", "x-b:2", "--metadata", "a=1", "--metadata", "b=2"),
+        )
+    )
+    assert (fields["schedule_s"], fields.pop("secret")[:6]) == ([], "whsec_")
+    changed = answer(
+        run(
+            *("update", fields["id"], "--json", "--payload-filter", '{"b": [1]}', "--header", "x-a"),
+            *("--metadata", "b", "--rate-limit", "30/m"),
+        )
+    )
+    assert changed == fields | {
+        "payload_filter": {"b": [1]},
+        "header_names": ["x-b"],
+        "metadata": {"a": "1"},
+        "rate_limit_per_s": 0.5,
+    }
+    given_back = ("--timeout", "--schedule", "--max-age", "--concurrency")
+    words = [word for option in given_back for word in (option, "default")]
+    after = answer(
+        run("update", fields["id"], "--json", *words, "--rate-limit", "none", "--payload-filter", "none")
+    )
+    names = ("timeout_s", "schedule_s", "max_age_s", "concurrency", "rate_limit_per_s", "payload_filter")
+    assert [after[name] for name in names] == [None] * 6
+
+
 def test_an_update_that_changes_nothing_says_so(run: Any) -> None:
     """And one that changes something doesn't."""
     endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
@@ -202,6 +296,28 @@ def test_a_removed_endpoint_is_gone(run: Any) -> None:
         (("add", URL, "--events", "*", "--secret", "hunter2"), 1, "starts with whsec_"),
         (("add", URL), 2, "--events"),
         (("show", "ep_none"), 1, "There is no endpoint 'ep_none'"),
+        (("add", URL, "--events", "*", "--concurrency", "0"), 1, "concurrency: Input should be greater"),
+        (("add", URL, "--events", "*", "--concurrency", "x"), 2, "--concurrency"),
+        (("add", URL, "--events", "*", "--rate-limit", "1/d"), 2, "--rate-limit"),
+        (("add", URL, "--events", "*", "--rate-limit", "99999"), 1, "rate_limit_per_s: Input should be less"),
+        (("add", URL, "--events", "*", "--payload-filter", '{"hunter2'), 2, "this is not JSON"),
+        (
+            ("add", URL, "--events", "*", "--payload-filter", '{"a": [{"b": "hunter2"}]}'),
+            1,
+            "payload_filter/a/0: an object",
+        ),
+        (
+            ("add", URL, "--events", "*", "--timeout", "1h"),
+            1,
+            "timeout_s: this is longer than OUTBOX_ENDPOINT_TIMEOUT_S",
+        ),
+        (("add", URL, "--events", "*", "--timeout", "1.5s"), 2, "--timeout"),
+        (("add", URL, "--events", "*", "--schedule", "5s,default"), 2, "default stands alone"),
+        (
+            ("add", URL, "--events", "*", "--header", "host:hunter2"),
+            1,
+            "headers/host: the header host is reserved",
+        ),
         (("update", "ep_none", "--secret", SECRET, "--new-secret"), 2, "--new-secret"),
     ],
 )

@@ -44,6 +44,32 @@ def test_a_killed_replayer_is_taken_over_and_each_event_is_sent_once(pipeline: P
         assert (topic, int(partition)) == (topics.EVENTS, one.partition)
 
 
+def test_a_replayer_that_loses_its_session_alone_sends_nothing_twice(pipeline: Pipeline) -> None:
+    """Postgres ends the sessions of those that replay, while they send: another goes on, and each event goes once."""
+    pipeline.worker()
+    pipeline.recorder()
+    old = pipeline.mailbox()
+    pipeline.wait_until_known(old)
+    since = datetime.now(UTC).isoformat()
+    history = pipeline.append_many(f"{old.event_type}.history", 200)
+    old.wait_for_events(history)
+    new = pipeline.mailbox(event_type=old.event_type)
+    tail = TopicTail(pipeline.kafka, topics.REDELIVERY)
+    apis = [ApiProcess(pipeline) for _ in range(2)]
+    replay = apis[0].recover(new.id, since=since, rate_per_s=40)
+    for number in (30, 80, 130):
+        wait_for_records(tail, number)
+        with pipeline.connect() as connection:
+            connection.execute(
+                "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'outbox-replayer'"
+            )
+    done = apis[0].wait_for(replay["id"])
+    assert done["sent"] == len(history)
+    assert sum(len(one.child.of("replay_taken_over")) for one in apis) == 3
+    sent = [one for one in tail.to_the_end() if one.headers.get("outbox-replay-id") == replay["id"]]
+    assert Counter(one.event_id for one in sent) == Counter(map(str, history))
+
+
 def wait_for_records(tail: TopicTail, number: int) -> None:
     tail.wait_until(lambda records: len(records) >= number, what=f"{number} events")
 

@@ -8,7 +8,8 @@ import pytest
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.errors import KafkaError, UnknownError
 
-from streams.commit import consumer as consumer_module
+from streams.commit.consumer_thread import SettledThread
+from streams.dispatch.share import Share
 from tests.support.worker_bench import OwnTopics, WorkerBench
 
 ANSWER_S = 30.0
@@ -88,6 +89,20 @@ async def test_a_leader_that_does_not_know_a_topic_yet_looks_again(
     assert looked > 3
 
 
+async def test_a_workers_share_follows_each_rebalance(topics: OwnTopics, worker: WorkerBench) -> None:
+    """Alone it has all of an endpoint's limits, beside another its part, and all of it when that one has left."""
+    await worker.start()
+    await worker.until_assigned(4)
+    assert worker.directory.share == Share(2, 2)
+    other = WorkerBench(topics.servers)
+    await other.start()
+    await other.until_assigned(2)
+    await worker.until(lambda: worker.directory.share == Share(1, 2), what="its part")
+    assert other.directory.share == Share(1, 2)
+    await other.stop()
+    await worker.until(lambda: worker.directory.share == Share(2, 2), what="all of it again")
+
+
 async def test_a_rebalance_during_a_stop_repeats_nothing(topics: OwnTopics, worker: WorkerBench) -> None:
     """INV-8, CASES 30: in a rolling restart one joins while another drains; what that one settles is committed."""
     await worker.start()
@@ -153,7 +168,7 @@ async def test_a_first_assignment_that_fails_ends_the_worker(
     async def refused(_thread: object, _partitions: object) -> dict[object, object]:
         raise KafkaError("not for this group")
 
-    monkeypatch.setattr(consumer_module._SettledThread, "_fetch_committed", refused)
+    monkeypatch.setattr(SettledThread, "_fetch_committed", refused)
     starting = asyncio.ensure_future(worker.start())
     await asyncio.wait((starting,), timeout=10.0)
     assert starting.done()

@@ -17,6 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from streams.dispatch import dispatcher as dispatcher_module
+from streams.dispatch import tenure as tenure_module
+from streams.dispatch import watch as watch_module
 from streams.records.outcome import ErrorCode, Failed, Outcome, Rejected, Succeeded
 from tests.support.dispatch_bench import settled
 from tests.support.event_log import EventLog, Place
@@ -56,8 +58,8 @@ class CommitMachine(RuleBasedStateMachine):
     def first_assignment(self, plan: list[int]) -> None:
         self.around.enter_context(structlog.testing.capture_logs())
         # Nothing here waits for real time: a sweep is a rule, a pause for the lease is a turn of the loop.
-        self.around.enter_context(mock.patch.object(dispatcher_module, "_SWEEP_INTERVAL_S", 1e6))
-        self.around.enter_context(mock.patch.object(dispatcher_module, "_LEASE_PAUSE_S", 0))
+        self.around.enter_context(mock.patch.object(watch_module, "_EVERY_S", 1e6))
+        self.around.enter_context(mock.patch.object(tenure_module, "_PAUSE_S", 0))
         self.share_out(plan)
 
     def run(self, coroutine: Awaitable[Any]) -> None:

@@ -12,6 +12,7 @@ from streams.dispatch.dispatcher import Dispatcher
 from streams.dispatch.ports import Produces
 from streams.dispatch.settlement import Settlement
 from streams.dispatch.target_queue import TargetQueue
+from streams.dispatch.tenure import Tenure
 from streams.dispatch.turn import Flight, Turn
 from streams.records.outcome import Interrupted, Outcome
 
@@ -127,10 +128,10 @@ def settle_the_event_with_its_repetition(patch: pytest.MonkeyPatch) -> None:
 def attempt_without_a_lease(patch: pytest.MonkeyPatch) -> None:
     """A worker that was frozen goes on with what it had."""
 
-    async def lease_again(self: Dispatcher, turn: Turn) -> bool:  # noqa: ARG001 - the dispatcher's signature
+    async def again(self: Tenure, ledger: PartitionLedger) -> bool:  # noqa: ARG001 - the tenure's signature
         return True
 
-    patch.setattr(Dispatcher, "_lease_again", lease_again)
+    patch.setattr(Tenure, "again", again)
 
 
 def attempt_all_at_once(patch: pytest.MonkeyPatch) -> None:

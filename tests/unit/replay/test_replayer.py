@@ -233,6 +233,25 @@ def test_killed_at_any_step_it_is_taken_over_with_each_event_once() -> None:
     assert first > 20
 
 
+def test_who_takes_over_gives_the_one_before_time_to_find_out() -> None:
+    """A replayer that has lost its session alone looks once a second; only then is looked for what it has sent."""
+    world = World(8)
+    world.at_step = crash_after(20)
+    with pytest.raises(Killed):
+        world.execute()
+    begun_s = world.seconds
+    looked_s: list[float] = []
+
+    def look(step: str) -> None:
+        if step == "look":
+            looked_s.append(world.seconds)
+
+    world.at_step = look
+    world.execute()
+    assert len(looked_s) == 1
+    assert looked_s[0] - begun_s > 1.0
+
+
 def test_what_is_away_is_told_and_tried_again() -> None:
     """Kafka that gives no answer ends nothing: the reason is shown, and the next execution goes on."""
     world = World(8)

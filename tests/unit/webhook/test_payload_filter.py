@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.webhook.errors import PayloadFilterInvalidError
+from connectors.webhook.payload_alternatives import MAX_RANGES
 from connectors.webhook.payload_filter import (
     MAX_ALTERNATIVES,
     MAX_DEPTH,
@@ -81,6 +82,7 @@ ANYTHING = st.recursive(
             ["x", 0, 0.0, [], {}, {"b": 1}],
         ),
         ({"a": [{"anything-but": "x"}]}, ["y"], ["x"]),
+        ({"a": [{"anything-but": ["x", "y"]}, {"anything-but": ["y", True]}]}, ["x", True, 1], ["y"]),
         ({"a": [{"numeric": [">=", 1, "<", 5]}]}, [1, 4.99, [9, 2]], [0.99, 5, "2", True, None, [0, 9]]),
         ({"a": [{"numeric": ["=", 2**63]}]}, [2**63], [2**63 - 1]),
         ({"a": [{"exists": True}]}, [None, "", 0, [], {}, {"b": 1}], []),
@@ -178,9 +180,12 @@ def test_the_grammar_is_bounded() -> None:
         PayloadFilter.of(nested(100_000))
     PayloadFilter.of({"a": list(range(MAX_ALTERNATIVES))})
     with pytest.raises(
-        PayloadFilterInvalidError, match=re.escape(f"at /b/0: the filter has more than {MAX_ALTERNATIVES}")
+        PayloadFilterInvalidError, match=re.escape(f"at /b: the filter has more than {MAX_ALTERNATIVES}")
     ):
         PayloadFilter.of({"a": [{"anything-but": list(range(MAX_ALTERNATIVES))}], "b": [1]})
+    PayloadFilter.of({"a": [{"numeric": ["=", n]} for n in range(MAX_RANGES)]})
+    with pytest.raises(PayloadFilterInvalidError, match=f"{MAX_RANGES} of these at most"):
+        PayloadFilter.of({"a": [{"numeric": ["=", n]} for n in range(MAX_RANGES + 1)]})
     with pytest.raises(PayloadFilterInvalidError, match=f"{MAX_FILTER_BYTES} are allowed"):
         PayloadFilter.of({"a": ["x" * MAX_FILTER_BYTES]})
 
