@@ -9,35 +9,30 @@ the same when some are opened again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 from uuid import UUID
 
 from connectors.kafka.read_record import ReadRecord
 from connectors.postgres.redrives import GivenLetter, RedriveStore
 from connectors.postgres.stored_replay import Offsets, Replay
-from streams import topics
 from streams.errors import RecordMalformed
 from streams.records.delivery import Unrouted
 from streams.records.wire import decode_delivery, decode_event, header_map, read_origin
 from streams.replay.outlet import SentKey
 from streams.replay.source import Batch, Sendable, Start, Verdict
 
-__all__ = ["LettersSource", "ReadsRecords", "redriven"]
+__all__ = ["LettersSource", "ReadsPlaces", "redriven"]
 
 #: How many are looked at at once when those that were not sent are opened again.
 _AT_ONCE: Final = 1_000
 
 
-class ReadsRecords(Protocol):
+class ReadsPlaces(Protocol):
     """What this needs of Kafka."""
 
-    def read(self, topic: str, partition: int, offset: int) -> ReadRecord | None:
-        """The record at a place; None where there is none any more."""
-        ...
-
-    def close(self) -> None:
-        """Leave the broker."""
+    def read(self, partition: int, wanted: Sequence[int]) -> Mapping[int, ReadRecord]:
+        """The records of `outbox.dead-letter` at these offsets of a partition, but for those that are gone."""
         ...
 
 
@@ -67,7 +62,7 @@ class LettersSource:
         reader: reads their records.
     """
 
-    def __init__(self, replay_id: str, *, store: RedriveStore, reader: ReadsRecords) -> None:
+    def __init__(self, replay_id: str, *, store: RedriveStore, reader: ReadsPlaces) -> None:
         self._replay_id = replay_id
         self._store = store
         self._reader = reader
@@ -100,7 +95,9 @@ class LettersSource:
             self._next[partition] = letters[-1].offset + 1 if len(letters) == most else end
             if letters:
                 return Batch(
-                    read=len(letters), deliveries=self._sendable(letters), next_offsets=dict(self._next)
+                    read=len(letters),
+                    deliveries=self._sendable(partition, letters),
+                    next_offsets=dict(self._next),
                 )
         return None
 
@@ -141,14 +138,14 @@ class LettersSource:
         return released
 
     def close(self) -> None:
-        """Leave the broker."""
-        self._reader.close()
+        """Nothing of it is open between two batches."""
 
-    def _sendable(self, letters: Iterable[GivenLetter]) -> list[Sendable]:
+    def _sendable(self, partition: int, letters: Sequence[GivenLetter]) -> list[Sendable]:
+        records = self._reader.read(partition, [letter.offset for letter in letters])
         deliveries: list[Sendable] = []
         left: list[UUID] = []
         for letter in letters:
-            sendable = self._read(letter)
+            sendable = self._made_of(letter, records.get(letter.offset))
             if sendable is None:
                 left.append(letter.id)
             else:
@@ -156,8 +153,7 @@ class LettersSource:
         self._store.reopen(self._replay_id, left)
         return deliveries
 
-    def _read(self, letter: GivenLetter) -> Sendable | None:
-        record = self._reader.read(topics.DEAD_LETTER, letter.partition, letter.offset)
+    def _made_of(self, letter: GivenLetter, record: ReadRecord | None) -> Sendable | None:
         try:
             sendable = None if record is None else redriven(record, replay_id=self._replay_id)
         except RecordMalformed:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from connectors.kafka.places_reader import PlacesReader
 from connectors.kafka.read_record import RecordReader
 from connectors.kafka.topic_offsets import TopicOffsets
 from connectors.postgres.redrives import RedriveStore
 from connectors.postgres.replay_claim import ReplayClaim
 from connectors.postgres.stored_replay import Replay, ReplayKind
+from streams import topics
 from streams.errors import ReplayRefused
 from streams.records.target import parse_target
 from streams.replay.completeness import Completeness
@@ -63,7 +65,12 @@ class Sources:
         return PlacesSource(PlacesSelection.from_json(replay.selection), reader=reader)
 
     def _letters(self, replay: Replay, claim: ReplayClaim) -> Source:
-        reader = RecordReader(self._settings.kafka_bootstrap_servers, client_id=CLIENT)
+        reader = PlacesReader(
+            self._settings.kafka_bootstrap_servers,
+            topic=topics.DEAD_LETTER,
+            client_id=CLIENT,
+            offsets=self._offsets,
+        )
         return LettersSource(replay.id, store=RedriveStore(claim.connection), reader=reader)
 
     def _recovery(self, replay: Replay, claim: ReplayClaim) -> Source:
