@@ -1,7 +1,7 @@
 """Consumer groups as Kafka sees them: how many partitions the members of one own, and how far it is behind.
 
-Place in the data's way: none; asked by who waits for started processes to be at work, and by the doctor. Changes
-nothing.
+Place in the data's way: none; asked by who waits for started processes to be at work, by the doctor, and by the API for
+who looks at the tiers. Changes nothing.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

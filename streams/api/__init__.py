@@ -15,6 +15,6 @@ tier_operations.py, backlog.py   what waits on Kafka
 stores.py               what operations ask, with the limits of each
 page/                   the page for people, as files
 
-Reads and writes Postgres, and nothing else: a change reaches the workers through the outbox. No worker needs this
-process.
+Endpoints and the log need Postgres alone: a change reaches the workers through the outbox. Only replays, and what
+waits in the tiers, need Kafka. No worker needs this process.
 """

@@ -95,6 +95,23 @@ def test_dead_letters_are_chosen_and_redriven(tab: Tab, site: PageSite) -> None:
     assert site.dead_letter(other, status="discarded") == rest
 
 
+def test_what_could_not_be_read_is_given_to_the_workers_again(tab: Tab, site: PageSite) -> None:
+    """After a question that says when that helps. Nothing helped here: it is another dead letter."""
+    before = site.unreadable()
+    site.spoil()
+    [letter] = eventually(lambda: sorted(set(site.unreadable()) - set(before)), what="the letter") or []
+    tab.go(site.page(f"#/dead-letters/{letter}"))
+    tab.wait_for_text("EVENT_MALFORMED")
+    tab.tab_to("button Redrive")
+    tab.press("Enter")
+    tab.wait_for(QUESTION, what="the question")
+    assert "once they can read it" in tab.text("dialog")
+    tab.tab_to("button Redrive 1 dead letter")
+    tab.press("Enter")
+    tab.wait_for(REPLAY, what="the replay")
+    eventually(lambda: letter in site.unreadable(status="redriven"), what="the letter as redriven")
+
+
 def test_an_endpoint_is_disabled_and_enabled(tab: Tab, site: PageSite) -> None:
     """A test event is offered while it is enabled only; what is done is announced."""
     mailbox = site.pipeline.mailbox(respond(204))

@@ -91,16 +91,11 @@ class PageSite:
             refused=pipeline.append(f"{refusing.event_type}.refused"),
             waiting=pipeline.append(f"{down.event_type}.waiting"),
         )
-        # What nobody can read: an event without any of its headers.
-        unreadable = OutgoingRecord(topic=topics.EVENTS, key=b"k", value=b"no event", headers=[], partition=0)
-        produce(pipeline.kafka, [unreadable])
+        self.spoil()
         self.delivery(story.delivered, status="succeeded")
         self.delivery(story.refused, status="failed")
         self.delivery(story.waiting, status="retrying")
-        eventually(
-            lambda: bool(self.get("/v1/dead-letters?class=poison&status=open")["items"]),
-            what="the unreadable record among the dead letters",
-        )
+        eventually(lambda: bool(self.unreadable()), what="the unreadable record among the dead letters")
         return story
 
     def describe(self, mailbox: Mailbox, text: str) -> None:
@@ -111,6 +106,16 @@ class PageSite:
         change = urllib.request.Request(address, body, headers, method="PATCH")  # noqa: S310 - our own
         with urllib.request.urlopen(change) as answer:  # noqa: S310 - our own
             assert answer.status == 200
+
+    def spoil(self) -> None:
+        """Have a record that nobody can read: an event without any of its headers."""
+        record = OutgoingRecord(topic=topics.EVENTS, key=b"k", value=b"no event", headers=[], partition=0)
+        produce(self.pipeline.kafka, [record])
+
+    def unreadable(self, *, status: str = "open") -> list[str]:
+        """The ids of dead letters that can't be read."""
+        items = self.get(f"/v1/dead-letters?class=poison&status={status}")["items"]
+        return [str(item["id"]) for item in items]
 
     def waiting(self) -> int:
         """How many deliveries wait in the retry tiers."""

@@ -49,7 +49,7 @@ function drawn(one, acted) {
       ? element(
           "div",
           { class: "buttons" },
-          button("Redrive …", () => redrive([one.id], acted)),
+          button("Redrive …", () => redrive([one.id], acted, { isPoison: one.class === "poison" })),
           button("Discard …", () => discard([one.id], acted)),
         )
       : null,

@@ -89,7 +89,7 @@ function drawn({ items, next_cursor }, { query, kind, chosen, found, list }) {
   };
   const { redraw } = list;
   return [
-    bar(chosen, open, redraw, acted),
+    bar(chosen, open, { redraw, acted, isPoison: kind === "poison" }),
     table({
       caption: `Dead letters, newest first: ${kind}`,
       isQuiet: true,
@@ -101,7 +101,7 @@ function drawn({ items, next_cursor }, { query, kind, chosen, found, list }) {
   ];
 }
 
-function bar(chosen, open, redraw, acted) {
+function bar(chosen, open, { redraw, acted, isPoison }) {
   const all = open.length > 0 && chosen.size === open.length;
   function turn() {
     chosen.clear();
@@ -113,7 +113,7 @@ function bar(chosen, open, redraw, acted) {
     { class: "buttons" },
     element("button", { type: "button", onclick: turn, disabled: !open.length }, all ? "Choose none" : "Choose all on this page"),
     element("span", {}, counted(chosen.size, "is chosen", "are chosen")),
-    element("button", { type: "button", disabled: !chosen.size, onclick: () => redrive([...chosen], acted) }, "Redrive …"),
+    element("button", { type: "button", disabled: !chosen.size, onclick: () => redrive([...chosen], acted, { isPoison }) }, "Redrive …"),
     element("button", { type: "button", disabled: !chosen.size, onclick: () => discard([...chosen], acted) }, "Discard …"),
   );
 }
