@@ -15,7 +15,7 @@ from connectors.postgres.connection import connect
 from connectors.postgres.delivery_id import created_at_of
 from connectors.postgres.delivery_log_writer import DeliveryLogWriter
 from connectors.postgres.delivery_statuses import statuses_of
-from connectors.postgres.errors import IdempotencyKeyReusedError
+from connectors.postgres.errors import DatabaseUnreachableError, IdempotencyKeyReusedError
 from connectors.postgres.replay_claim import ReplayClaim, ReplayClaims
 from connectors.postgres.replays import ReplayStore
 from connectors.postgres.stored_replay import NewReplay, Replay, ReplayKind
@@ -92,6 +92,9 @@ def test_one_executes_a_replay_until_its_session_ends(
     claim.advance(read=3, sent=2, skipped=1, next_offsets={0: 4}, sent_from={0: 6})
     with psycopg.connect(url) as connection:
         connection.execute("select pg_terminate_backend(%s)", [claim.connection.info.backend_pid])
+    with pytest.raises(DatabaseUnreachableError):
+        claim.replay()
+    claim.close()
     taken = claimed(second)
     found = taken.replay()
     assert found.id == replay.id
