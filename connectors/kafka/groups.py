@@ -9,9 +9,10 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any, Final
 
-from confluent_kafka import ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import ConsumerGroupState, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # the package has no __all__
 
+from connectors.kafka.committed import committed_offsets
 from connectors.kafka.errors import ClusterUnreachable, TopicMissing
 
 __all__ = ["ConsumerGroups"]
@@ -87,17 +88,7 @@ class ConsumerGroups:
         return self._left([topic for topics in groups.values() for topic in topics], committed)
 
     def _committed(self, groups: Iterable[str]) -> _Places:
-        futures = [self._asked_committed(group) for group in groups]
-        return {
-            (tp.topic, tp.partition): tp.offset
-            for future in futures
-            for tp in self._result(future).topic_partitions or ()
-            if tp.offset >= 0
-        }
-
-    def _asked_committed(self, group: str) -> Future[Any]:
-        asked = [ConsumerGroupTopicPartitions(group)]
-        return self._client.list_consumer_group_offsets(asked, request_timeout=self._timeout_s)[group]
+        return committed_offsets(self._servers, groups, timeout_s=self._timeout_s)
 
     def _left(self, topics: Sequence[str], committed: _Places) -> Mapping[str, int]:
         places = self._places(topics)

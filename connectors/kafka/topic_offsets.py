@@ -3,16 +3,14 @@
 Place in the data's way: none; asked by replays before they begin, and while they wait for others.
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from aiokafka.admin import AIOKafkaAdminClient
-from aiokafka.errors import KafkaError as AioKafkaError
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, OffsetSpec  # type: ignore[attr-defined]  # the package has no __all__
 
+from connectors.kafka.committed import committed_offsets
 from connectors.kafka.errors import ClusterUnreachable, TopicUnreadable
 
 __all__ = ["TopicOffsets"]
@@ -52,20 +50,9 @@ class TopicOffsets:
         return {number: end if found[number] < 0 else found[number] for number, end in ends.items()}
 
     def committed(self, group: str, topic: str) -> Mapping[int, int]:
-        """What a group has committed of a topic's partitions; those of which it has committed nothing are left out.
-
-        With aiokafka, which the workers commit with. confluent_kafka expects a NUL at the end of a commit's metadata,
-        and reads on into other memory where there is none.
-        """
-        try:
-            answer = asyncio.run(asyncio.wait_for(self._committed(group), self._timeout_s))
-        except (AioKafkaError, OSError, TimeoutError) as error:
-            raise ClusterUnreachable(self._servers, type(error).__name__) from error
-        return {
-            place.partition: found.offset
-            for place, found in answer.items()
-            if place.topic == topic and found.offset >= 0
-        }
+        """What a group has committed of a topic's partitions; those of which it has committed nothing are left out."""
+        found = committed_offsets(self._servers, [group], timeout_s=self._timeout_s)
+        return {number: offset for (of, number), offset in found.items() if of == topic}
 
     @property
     def _client(self) -> AdminClient:
@@ -73,17 +60,6 @@ class TopicOffsets:
         if self._opened is None:
             self._opened = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
         return self._opened
-
-    async def _committed(self, group: str) -> Mapping[Any, Any]:
-        client = AIOKafkaAdminClient(
-            bootstrap_servers=self._servers.split(","), request_timeout_ms=round(self._timeout_s * 1000)
-        )
-        await client.start()
-        try:
-            answer: Mapping[Any, Any] = await client.list_consumer_group_offsets(group)
-            return answer
-        finally:
-            await client.close()
 
     def _offsets(self, topic: str, spec: Any) -> Mapping[int, int]:
         try:

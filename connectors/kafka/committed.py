@@ -1,0 +1,51 @@
+"""What a consumer group has committed, whatever stands in its commits' metadata.
+
+Place in the data's way: none; under whoever asks how far a group is. With aiokafka, which the workers commit with:
+confluent_kafka expects a NUL at the end of a commit's metadata, and reads on into other memory where there is none.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError as AioKafkaError
+
+from connectors.kafka.errors import ClusterUnreachable
+
+__all__ = ["committed_offsets"]
+
+
+def committed_offsets(
+    bootstrap_servers: str, groups: Iterable[str], *, timeout_s: float
+) -> Mapping[tuple[str, int], int]:
+    """The offsets that groups have committed, by topic and partition. Blocking; in a thread without an event loop.
+
+    Raises:
+        ClusterUnreachable: no broker answered in time.
+    """
+    try:
+        return asyncio.run(asyncio.wait_for(_asked(bootstrap_servers, groups, timeout_s), timeout_s))
+    except (AioKafkaError, OSError, TimeoutError) as error:
+        raise ClusterUnreachable(bootstrap_servers, type(error).__name__) from error
+
+
+async def _asked(
+    bootstrap_servers: str, groups: Iterable[str], timeout_s: float
+) -> Mapping[tuple[str, int], int]:
+    client = AIOKafkaAdminClient(
+        bootstrap_servers=bootstrap_servers.split(","), request_timeout_ms=round(timeout_s * 1000)
+    )
+    await client.start()
+    try:
+        answers: list[Mapping[Any, Any]] = [
+            await client.list_consumer_group_offsets(group) for group in groups
+        ]
+    finally:
+        await client.close()
+    return {
+        (place.topic, place.partition): found.offset
+        for answer in answers
+        for place, found in answer.items()
+        if found.offset >= 0
+    }
