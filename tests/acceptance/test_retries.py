@@ -21,15 +21,17 @@ def test_a_retry_never_comes_before_it_is_due(running: Pipeline, scheduler: Chil
     assert scheduler.is_running
     mailbox = running.mailbox(attempt_by_attempt(respond(500), respond(503), respond(200)))
     running.wait_until_known(mailbox)
-    ids = running.append_many(f"{mailbox.event_type}.flaky", 60)
+    # So few that they don't open its circuit, unless the machine is slow: then some wait once more, at no attempt.
+    ids = running.append_many(f"{mailbox.event_type}.flaky", 40)
     running.attempts.wait_until(lambda log: not log.parked(ids), what="delivery of all")
     late_ms = []
     for event_id in ids:
         requests = mailbox.of(event_id)
         turns = running.attempts.of(event_id)
-        assert [turn["attempt"] for turn in turns] == [1, 2, 3]
-        for turn, retry in zip(turns, requests[1:], strict=False):
-            late_ms.append(retry.at.timestamp() * 1000 - turn["next_attempt_at_ms"])
+        made = [index for index, turn in enumerate(turns) if turn["outcome"] != "deferred"]
+        assert [turns[index]["attempt"] for index in made] == [1, 2, 3]
+        for index, retry in zip(made[1:], requests[1:], strict=True):
+            late_ms.append(retry.at.timestamp() * 1000 - turns[index - 1]["next_attempt_at_ms"])
     assert min(late_ms) >= 0
     note(
         f"{len(late_ms)} retries at the receiver: p50 {median(late_ms):.0f} ms late, the latest {max(late_ms):.0f} ms"
