@@ -112,9 +112,9 @@ class PageSite:
         record = OutgoingRecord(topic=topics.EVENTS, key=b"k", value=b"no event", headers=[], partition=0)
         produce(self.pipeline.kafka, [record])
 
-    def unreadable(self, *, status: str = "open") -> list[str]:
-        """The ids of dead letters that can't be read."""
-        items = self.get(f"/v1/dead-letters?class=poison&status={status}")["items"]
+    def unreadable(self) -> list[str]:
+        """The ids of open dead letters that can't be read."""
+        items = self.get("/v1/dead-letters?class=poison&status=open")["items"]
         return [str(item["id"]) for item in items]
 
     def waiting(self) -> int:
