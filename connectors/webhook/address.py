@@ -57,13 +57,16 @@ _SPECIAL_V6: Final = tuple(
 _EMBEDDING_V6: Final = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
 #: The interface identifier of ISATAP, whatever the prefix: an IPv4 address follows.
 _ISATAP: Final = frozenset({0x00005EFE, 0x02005EFE})
+_WEB_PORTS: Final = frozenset({80, 443})
+_FIRST_FREE_PORT: Final = 1024
 _LAST_32_BITS: Final = 0xFFFFFFFF
 
 
-def address_judge(allowed: Iterable[Network] = ()) -> AddressJudge:
-    """A judge that lets public addresses pass, and those in `allowed`.
+def address_judge(allowed: Iterable[Network] = (), *, plain_http: bool = False) -> AddressJudge:
+    """A judge that lets public addresses pass, by TLS and on the web's ports, and anything in `allowed`.
 
-    An IPv4 address that is embedded in an IPv6 one is allowed by the IPv4 network that holds it.
+    An IPv4 address that is embedded in an IPv6 one is allowed by the IPv4 network that holds it. `plain_http`: public
+    addresses needn't be reached by TLS.
     """
     allowed = tuple(allowed)
 
@@ -72,9 +75,20 @@ def address_judge(allowed: Iterable[Network] = ()) -> AddressJudge:
         if any(address.version == network.version and address in network for network in allowed):
             return None
         why = why_not_public(address)
-        return None if why is None else f"is not a public address ({why})"
+        if why is not None:
+            return f"is not a public address ({why})"
+        if dialled.origin.scheme == "http" and not plain_http:
+            return "would be reached without TLS. Give the endpoint an https URL"
+        return _port_problem(dialled.origin.port)
 
     return judge
+
+
+def _port_problem(port: int) -> str | None:
+    """A sender that anybody can point at mail servers and shells is a weapon; webhooks have no business there."""
+    if port in _WEB_PORTS or port >= _FIRST_FREE_PORT:
+        return None
+    return f"port {port} is another service's: 80, 443, and those from {_FIRST_FREE_PORT} on are a webhook's"
 
 
 def why_not_public(address: IPAddress) -> str | None:

@@ -1,4 +1,4 @@
-"""What an endpoint's own timeout and retries must keep to, so that the workers really obey them. Pure.
+"""What an endpoint's URL, timeout and retries must keep to, so that the workers really obey them. Pure.
 
 Place in the data's way: after a request's own rules, before anything is stored. The bounds are the workers' settings,
 which this process has too.
@@ -15,7 +15,7 @@ from streams.settings import Settings
 
 __all__ = ["BUDGET_FIELDS", "check_budgets"]
 
-BUDGET_FIELDS: Final = frozenset({"timeout_s", "schedule_s", "backoff", "max_age_s"})
+BUDGET_FIELDS: Final = frozenset({"url", "timeout_s", "schedule_s", "backoff", "max_age_s"})
 """The fields of a request that are checked here."""
 
 
@@ -40,6 +40,9 @@ def check_budgets(endpoint: Endpoint, settings: Settings) -> None:
 
 
 def _broken(endpoint: Endpoint, settings: Settings) -> Iterator[tuple[str, str]]:
+    inside = settings.endpoint_allowed_networks
+    if endpoint.target.origin.scheme == "http" and settings.endpoint_plain_http == "refuse" and not inside:
+        yield "url", "plain http is not sent to here: give an https URL (or see OUTBOX_ENDPOINT_PLAIN_HTTP)"
     most_s = settings.endpoint_timeout_s
     if endpoint.timeout is not None and endpoint.timeout.total_seconds() > most_s:
         yield "timeout_s", f"this is longer than OUTBOX_ENDPOINT_TIMEOUT_S, {most_s:g}"

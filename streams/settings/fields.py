@@ -239,6 +239,12 @@ class Fields(BaseSettings):
         "development, and deployments whose endpoints are internal",
         "networks separated by commas, like 10.1.0.0/16,127.0.0.0/8",
     )
+    endpoint_plain_http: Literal["refuse", "allow"] = declare(
+        "refuse",
+        "Whether http:// URLs are sent to at public addresses too; without TLS everybody on the way reads along.",
+        "deployments whose customers have no TLS",
+        "refuse or allow",
+    )
 
     endpoint_disable_after_hours: int = declare(
         120,

@@ -15,6 +15,7 @@ import structlog
 from connectors.kafka.loop_producer import LoopProducer
 from connectors.kafka.producer import producer_config
 from connectors.webhook.address import address_judge
+from connectors.webhook.dial import AddressJudge
 from connectors.webhook.limits import Limits
 from connectors.webhook.sender import Sender
 from outbox.handlers import Handler
@@ -64,7 +65,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     producer = LoopProducer(
         producer_config(settings.kafka_bootstrap_servers, client_id="outbox-worker"), loop=loop, on_fatal=fail
     )
-    sender = Sender(limits=_limits(settings), judge_address=address_judge(settings.endpoint_allowed_networks))
+    sender = Sender(limits=_limits(settings), judge_address=_judge(settings))
     calls = HandlerCalls()
     directory = _directory(settings, handlers, calls=calls, sender=sender, around=around)
     lease = Lease(session_s=settings.session_timeout_s, monotonic_s=around.monotonic_s)
@@ -160,6 +161,12 @@ def _directory(
             now=around.now,
             monotonic_s=around.monotonic_s,
         ),
+    )
+
+
+def _judge(settings: Settings) -> AddressJudge:
+    return address_judge(
+        settings.endpoint_allowed_networks, plain_http=settings.endpoint_plain_http == "allow"
     )
 
 

@@ -10,11 +10,9 @@ from connectors.webhook.address import address_judge, why_not_public
 from connectors.webhook.dial import Dialled
 from connectors.webhook.url import WebhookUrl
 
-_ORIGIN = WebhookUrl.parse("https://receiver.example/in").origin
 
-
-def _dialled(address: str) -> Dialled:
-    return Dialled(origin=_ORIGIN, address=ip_address(address))
+def _dialled(address: str, url: str = "https://receiver.example/in") -> Dialled:
+    return Dialled(origin=WebhookUrl.parse(url).origin, address=ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -96,3 +94,29 @@ def test_nothing_passes_that_python_calls_private(address: IPv4Address | IPv6Add
     if not plain.is_global or plain.is_multicast:
         nat64 = isinstance(plain, IPv6Address) and plain in IPv6Network("64:ff9b::/96")
         assert why_not_public(address) is not None or nat64
+
+
+@pytest.mark.parametrize(
+    ("url", "refused"),
+    [
+        ("https://r.example/", None),
+        ("https://r.example:8443/", None),
+        ("https://r.example:25/", "port 25"),
+        ("https://r.example:1023/", "port 1023"),
+        ("http://r.example/", "without TLS"),
+        ("http://r.example:8080/", "without TLS"),
+    ],
+)
+def test_a_public_address_is_reached_by_tls_on_a_port_of_the_web(url: str, refused: str | None) -> None:
+    """Plain http only where it was allowed; the ports of other services never; inside, whatever the operator has."""
+    said = address_judge()(_dialled("93.184.215.14", url))
+    assert said is None if refused is None else refused in str(said)
+    assert address_judge([IPv4Network("93.184.0.0/16")])(_dialled("93.184.215.14", url)) is None
+
+
+def test_plain_http_may_be_allowed() -> None:
+    """And nothing else is by that: not a private address, and not another service's port."""
+    judge = address_judge(plain_http=True)
+    assert judge(_dialled("93.184.215.14", "http://r.example/")) is None
+    assert judge(_dialled("93.184.215.14", "http://r.example:25/")) is not None
+    assert judge(_dialled("10.0.0.1", "http://r.example/")) is not None
