@@ -339,6 +339,25 @@ def test_an_endpoint_that_is_down_is_probed_a_bounded_number_of_times() -> None:
     assert not verdict.line("down, and hammered").holds
 
 
+@pytest.mark.parametrize(("number", "is_early"), [(1, False), (2, True)])
+def test_a_deferral_promises_its_own_attempt_and_not_an_earlier_one(number: int, is_early: bool) -> None:  # noqa: FBT001
+    """The second attempt before its time is early; the first, made again by a branch of a crash, is a repetition."""
+    _, failed = FAILED
+    deferral = replace(
+        failed,
+        attempt_id="put off",
+        attempt=2,
+        outcome="deferred",
+        started_ms=2_000,
+        ended_ms=2_000,
+        status=None,
+    )
+    deferral = replace(deferral, next_ms=9_000)
+    receipt, turn = an_attempt("flaky", 6_000, number=number, ok=True)
+    verdict = judged(SHAKY, FAILED, (receipt, turn), turns=[SHAKY[1], failed, deferral, turn])
+    assert verdict.line("early").holds is not is_early
+
+
 def test_recovery_lasts_until_the_last_late_thing_has_come() -> None:
     """A first attempt that comes 20 s after its fault makes the recovery 20 s long; without a fault it is late."""
     row = replace(ROW, type="load.x.plain", created_ms=3_000)

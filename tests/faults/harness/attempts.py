@@ -88,17 +88,29 @@ def _crash_later(case: Case, receipt: Receipt) -> bool:
 def _before_the_promise(case: Case, delivery: Delivery) -> list[float]:
     found = []
     for turn in case.turns[delivery]:
+        promised = turn.attempt if turn.outcome == "deferred" else turn.attempt + 1
         following = next(
             (
                 receipt.began_ms
                 for receipt in case.receipts[delivery]
-                if receipt.began_ms > turn.ended_ms + CLOCK_SLACK_MS and not _came_late(case, receipt)
+                if receipt.began_ms > turn.ended_ms + CLOCK_SLACK_MS
+                and not _came_late(case, receipt)
+                and not _repeats_an_earlier(case, receipt, promised)
             ),
             None,
         )
         if turn.next_ms is not None and following and following < turn.next_ms - CLOCK_SLACK_MS:
             found.append(following)
     return found
+
+
+def _repeats_an_earlier(case: Case, receipt: Receipt, promised: int) -> bool:
+    """Is it another attempt than the promised one, with a lower number? Then it is judged as a repetition.
+
+    A crash forks a delivery, and a target that is down keeps both branches waiting for as long as it is.
+    """
+    turn = case.turn_of(receipt)
+    return turn is not None and turn.attempt < promised
 
 
 def _came_late(case: Case, receipt: Receipt) -> bool:
