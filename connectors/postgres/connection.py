@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import psycopg
 from psycopg import errors as pg_errors
 from psycopg.conninfo import conninfo_to_dict
+from psycopg.rows import tuple_row
 
 from connectors.postgres.errors import (
     DatabaseUnreachableError,
@@ -22,7 +24,15 @@ from connectors.postgres.errors import (
     StatementTimeoutError,
 )
 
-__all__ = ["SILENCE_PARAMETERS", "address", "connect", "connection_parameters", "reason", "statement_errors"]
+__all__ = [
+    "SILENCE_PARAMETERS",
+    "address",
+    "connect",
+    "connection_parameters",
+    "database_time",
+    "reason",
+    "statement_errors",
+]
 
 CONNECT_TIMEOUT_S: Final = 10
 
@@ -129,3 +139,12 @@ def reason(error: psycopg.Error) -> str:
     """Return what happened, on one line and without the DETAIL."""
     text = error.diag.message_primary or str(error) or type(error).__name__
     return " ".join(text.split()).rstrip(".?")
+
+
+def database_time(connection: psycopg.Connection[Any]) -> datetime:
+    """The time by Postgres' clock, in UTC."""
+    with statement_errors(), connection.cursor(row_factory=tuple_row) as cursor:
+        row = cursor.execute("select clock_timestamp()").fetchone()
+    assert row is not None  # noqa: S101 - a select without a table has one row
+    moment: datetime = row[0]
+    return moment.astimezone(UTC)

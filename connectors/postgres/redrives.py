@@ -110,10 +110,11 @@ class RedriveStore:
         """
         new = NewReplay(kind="redrive", target=query.target, selection=selection, rate_per_s=rate_per_s)
         with statement_errors(), self._connection.transaction():
-            replay = ReplayStore(self._connection, actor=actor).request(new, idempotency_key=idempotency_key)
-            given = self._number(_GIVEN, {"replay_id": replay.id})
-            if given:
-                return Redriven(replay=replay, letters=given)
+            store = ReplayStore(self._connection, actor=actor)
+            replay, is_new = store.request_once(new, idempotency_key=idempotency_key)
+            if not is_new:
+                # It may have ended, and given letters back: whatever is given to it now would never be sent.
+                return Redriven(replay=replay, letters=self._number(_GIVEN, {"replay_id": replay.id}))
             if poison == "refuse":
                 where, values = chosen_letters(query, "status = 'open'", "class = 'poison'")
                 poisoned = self._number(_filled(_POISONED, where), values)

@@ -82,12 +82,18 @@ class ReplayStore:
         Raises:
             IdempotencyKeyReusedError: the key made another request's replay.
         """
+        return self.request_once(new, idempotency_key=idempotency_key, endpoint_id=endpoint_id)[0]
+
+    def request_once(
+        self, new: NewReplay, *, idempotency_key: str | None, endpoint_id: str | None = None
+    ) -> tuple[Replay, bool]:
+        """As `request`, and whether the replay is new: False where the key had made it before."""
         with statement_errors(), self._connection.transaction():
             row = self._row(_INSERT, **self._values(new, idempotency_key))
             if row is None:
-                return self._same(new, idempotency_key)
+                return self._same(new, idempotency_key), False
             AuditLog(self._connection).add(self._actor, f"{new.kind}.requested", endpoint_id=endpoint_id)
-            return stored_replay(row)
+            return stored_replay(row), True
 
     def known(self, kind: ReplayKind, *, idempotency_key: str | None) -> Replay | None:
         """The replay that this actor's key made before, if it did."""

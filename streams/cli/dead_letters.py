@@ -6,13 +6,14 @@ on `outbox.redelivery` for the workers. Shows no payload: Postgres has none.
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import psycopg
 import typer
 
 from connectors.counted import counted
-from connectors.postgres.connection import connect
+from connectors.postgres.connection import connect, database_time
 from connectors.postgres.dead_letter import LETTER_STATUSES, DeadLetterQuery, LetterStatus
 from connectors.postgres.dead_letters import DeadLetters, LetterGroup
 from connectors.postgres.errors import NothingToRedriveError
@@ -30,11 +31,19 @@ from streams.cli.letter_choice import (
     letter_query,
     letter_statuses,
 )
-from streams.cli.letter_tables import letter_fields, print_groups, print_letter, print_letters
+from streams.cli.letter_tables import (
+    first_error_fields,
+    group_fields,
+    letter_fields,
+    print_groups,
+    print_letter,
+    print_letters,
+)
 from streams.cli.recover import DETACH_HELP
 from streams.cli.replay_run import carried_out
 from streams.cli.replay_shown import show_replay, show_result
 from streams.cli.shown import print_json
+from streams.log import configure_log
 from streams.replay.pace import DEFAULT_RATE_PER_S, LEAST_RATE_PER_S, MOST_RATE_PER_S
 from streams.replay.process import release_here
 from streams.settings import Settings, load_settings
@@ -116,7 +125,7 @@ def show(
         letter = letters.get(letter_id)
         first = letters.first_error(letter)
     if as_json:
-        print_json({**letter_fields(letter), "first_error": first})
+        print_json(letter_fields(letter) | first_error_fields(first))
     else:
         print_letter(letter, first)
 
@@ -172,10 +181,12 @@ def redrive(  # noqa: PLR0913 - one option for each filter
     query = _chosen(ids, asked, all_of_them=all_of_them)
     with said_plainly():
         settings = load_settings(needs=("database_url", "kafka_bootstrap_servers"))
+        configure_log(form=settings.log_format, level="error")  # what matters is said here
         if not dry_run:
             release_here(settings)
         with _connected(settings) as connection:
             connection.autocommit = True
+            query = _as_of_now(connection, query)
             poison: Poison = "include" if include_poison else "refuse" if ids else "leave"
             groups = _groups(connection, query, poison=poison)
             if not groups:
@@ -232,10 +243,13 @@ def discard(  # noqa: PLR0913 - one option for each filter
     query = _chosen(ids, asked, all_of_them=all_of_them)
     with said_plainly(), _connected(_database()) as connection:
         connection.autocommit = True
+        query = _as_of_now(connection, query)
         groups = _groups(connection, query, poison="include")
         if not _agreed(groups, "discard", dry_run=dry_run, yes=yes, as_json=as_json):
             return
         discarded = DeadLetters(connection, actor=cli_actor()).discard(query)
+        if not discarded:
+            raise NothingToRedriveError
     if as_json:
         print_json({"discarded": discarded})
     else:
@@ -247,6 +261,12 @@ def _chosen(ids: Sequence[str] | None, asked: dict[str, Any], *, all_of_them: bo
     if not ids and not all_of_them and all(value is None for value in asked.values()):
         raise typer.BadParameter("say which: ids, options that choose, or --all", param_hint="ID")
     return letter_query(ids=ids, statuses=_OPEN, **asked)
+
+
+def _as_of_now(connection: psycopg.Connection[Any], query: DeadLetterQuery) -> DeadLetterQuery:
+    """Without those that die while somebody reads how many there are, and makes up their mind."""
+    now = database_time(connection)
+    return replace(query, until=now if query.until is None else min(query.until, now))
 
 
 def _groups(
@@ -265,7 +285,7 @@ def _agreed(groups: Sequence[LetterGroup], verb: str, *, dry_run: bool, yes: boo
     """Whether it is to be done: shown first, and asked for where it is about more than one."""
     number = sum(group.number for group in groups)
     if dry_run and as_json:
-        print_json({"dry_run": True, "number": number, "groups": groups})
+        print_json({"dry_run": True, "number": number, "groups": [group_fields(group) for group in groups]})
         return False
     if number != 1 or dry_run:
         print_groups(groups)

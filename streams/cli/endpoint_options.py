@@ -144,8 +144,8 @@ class OwnFields:
         except ProblemError as error:
             raise _plain(error) from None
 
-    def applied(self, before: StoredEndpoint, change: EndpointChange) -> StoredEndpoint:
-        """The endpoint after the change.
+    def applied(self, before: StoredEndpoint, change: EndpointChange, *, new_url: bool) -> StoredEndpoint:
+        """The endpoint after the change. What is given, its URL too, must be what the workers can obey.
 
         Raises:
             EndpointInvalidError: names the field.
@@ -154,7 +154,7 @@ class OwnFields:
             if "payload_filter" in change.model_fields_set:
                 before = patched(before, EndpointChange(payload_filter=None))
             after = patched(before, change)
-            if change.model_fields_set & BUDGET_FIELDS:
+            if new_url or change.model_fields_set & BUDGET_FIELDS:
                 check_budgets(after.endpoint, load_settings())
         except ProblemError as error:
             raise _plain(error) from None

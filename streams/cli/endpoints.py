@@ -105,7 +105,9 @@ def add(  # noqa: PLR0913 - one option for each thing that an endpoint may have 
             description=description,
             created_at=datetime.now(UTC),
         )
-        new = own.applied(StoredEndpoint(endpoint=endpoint, updated_at=endpoint.created_at), own.request())
+        new = own.applied(
+            StoredEndpoint(endpoint=endpoint, updated_at=endpoint.created_at), own.request(), new_url=True
+        )
         with opened_store() as store:
             stored = store.add(new.endpoint, metadata=dict(new.metadata))
     show_endpoint(stored, None, made=key if given is None else None, as_json=as_json)
@@ -207,7 +209,7 @@ def update(  # noqa: PLR0913 - one option for each thing that can be changed
                 description=before.description if description is None else description,
                 enabled=before.enabled if enabled is None else enabled,
             )
-            return own.applied(replace(stored, endpoint=after), own_change)
+            return own.applied(replace(stored, endpoint=after), own_change, new_url=url is not None)
 
         instead = _given(url=url, event_types=filters) | set_anyhow(own_change)
         with opened_store() as store:

@@ -12,7 +12,14 @@ from connectors.postgres.dead_letter import DeadLetter, DeadLetterPage
 from connectors.postgres.dead_letters import FirstError, LetterGroup
 from streams.cli.shown import a_table, lines, print_fields, printable, why
 
-__all__ = ["letter_fields", "print_groups", "print_letter", "print_letters"]
+__all__ = [
+    "first_error_fields",
+    "group_fields",
+    "letter_fields",
+    "print_groups",
+    "print_letter",
+    "print_letters",
+]
 
 _ID_CHARS: Final = 36
 _DATE_CHARS: Final = 10
@@ -22,7 +29,25 @@ _NOBODY: Final = "(no target)"
 
 def letter_fields(letter: DeadLetter) -> dict[str, object]:
     """A letter's fields under the names that the API has for them."""
-    return {"class" if name == "letter_class" else name: value for name, value in asdict(letter).items()}
+    return _by_the_apis_names(asdict(letter))
+
+
+def group_fields(group: LetterGroup) -> dict[str, object]:
+    """A group's fields, likewise."""
+    return _by_the_apis_names(asdict(group))
+
+
+def first_error_fields(first: FirstError | None) -> dict[str, object]:
+    """What the log has of a letter's first error, likewise."""
+    return {
+        "delivery_id": None if first is None else first.delivery_id,
+        "first_error": None if first is None else first.error,
+        "first_error_at": None if first is None else first.failed_at,
+    }
+
+
+def _by_the_apis_names(fields: dict[str, object]) -> dict[str, object]:
+    return {"class" if name == "letter_class" else name: value for name, value in fields.items()}
 
 
 def print_letters(page: DeadLetterPage) -> None:
@@ -54,9 +79,7 @@ def print_letter(letter: DeadLetter, first: FirstError | None) -> None:
     print_fields(
         {
             **fields,
-            "delivery_id": None if first is None else first.delivery_id,
-            "first_error_at": None if first is None else first.failed_at,
-            "first_error": None if first is None else first.error,
+            **first_error_fields(first),
             "last_error": last,
         }
     )

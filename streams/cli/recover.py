@@ -18,8 +18,8 @@ from streams.settings import load_settings
 __all__ = ["DETACH_HELP", "KEY_HELP", "recover"]
 
 KEY_HELP = (
-    "A text of your own: repeated with it (and the same times), the command makes no second replay, and follows the "
-    "first."
+    "A text of your own: repeated with it and the same times, the command makes no second replay, and follows the "
+    "first. A time like 24h is another one each time: give it as a date."
 )
 DETACH_HELP = "Only ask for it: an `outbox api` carries it out."
 

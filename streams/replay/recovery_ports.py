@@ -14,7 +14,7 @@ import psycopg
 
 from connectors.kafka.range_reader import RangeReader
 from connectors.kafka.topic_offsets import TopicOffsets
-from connectors.postgres.connection import statement_errors
+from connectors.postgres.connection import database_time
 from connectors.postgres.delivery_statuses import statuses_of
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import EndpointNotFoundError, EndpointUnreadableError
@@ -30,7 +30,6 @@ _CLIENT: Final = "outbox-replayer"
 _READ: Final = 1_000
 #: From when a change is on Kafka until every worker has read it.
 _HEARD_WITHIN: Final = timedelta(seconds=2)
-_NOW: Final = "select clock_timestamp()"
 
 
 def disabled(endpoint_id: str) -> ReplayRefused:
@@ -97,11 +96,7 @@ class DatabaseAndKafka:
 
     def now(self) -> datetime:
         """By Postgres' clock."""
-        with statement_errors():
-            row = self._connection.execute(_NOW).fetchone()
-        assert row is not None  # noqa: S101 - a select without a table has one row
-        moment: datetime = row[0]
-        return moment.astimezone(UTC)
+        return database_time(self._connection)
 
     def offsets_since(self, moment: datetime) -> tuple[Mapping[int, int], Mapping[int, int]]:
         """By the records' timestamps: when Connect wrote them."""

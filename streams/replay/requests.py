@@ -48,17 +48,20 @@ def request_resend(
         IdempotencyKeyReusedError: the key asked for something else.
         ClusterUnreachable: Kafka was to be asked for the event, and gave no answer.
     """
+    store = ReplayStore(connection, actor=actor)
+    known = None if idempotency_key is None else store.known("resend", idempotency_key=idempotency_key)
+    if known is not None and known.selection.get("delivery_id") == delivery_id:
+        return known  # even if the log has dropped the delivery since
     delivery, _ = DeliveryLog(connection).get(delivery_id, newest=0)
     target = parse_target(delivery.target)
     place = Place(at=_origin(delivery), event_id=delivery.event_id, target=target)
-    store = ReplayStore(connection, actor=actor)
     new = NewReplay(
         kind="resend",
         target=delivery.target,
         selection={"delivery_id": str(delivery.id), **PlacesSelection(places=(place,)).to_json()},
         rate_per_s=DEFAULT_RATE_PER_S,
     )
-    if idempotency_key is None or store.known("resend", idempotency_key=idempotency_key) is None:
+    if known is None:
         _check_target(connection, target)
         _check_event(new_reader, place)
     return store.request(new, idempotency_key=idempotency_key, endpoint_id=_endpoint_id(target))
