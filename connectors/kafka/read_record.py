@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from connectors.kafka.errors import ClusterUnreachable
+from connectors.kafka.message_headers import message_headers
 from connectors.kafka.place import place_of
 
 __all__ = ["ReadRecord", "RecordReader", "reader_config", "record_of"]
@@ -54,14 +55,13 @@ class ReadRecord:
 def record_of(message: Message) -> ReadRecord:
     """The record of a message without an error."""
     topic, partition, offset = place_of(message)
-    headers: Any = message.headers()
     return ReadRecord(
         topic=topic,
         partition=partition,
         offset=offset,
         key=message.key(),
         value=message.value(),
-        headers=list(headers or ()),
+        headers=[*message_headers(message)],
     )
 
 

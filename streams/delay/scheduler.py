@@ -10,12 +10,12 @@ Must not decide anything about a delivery: only when, by the `outbox-due-at` tha
 
 import logging
 from collections.abc import Callable
-from typing import cast
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
 from connectors.kafka.errors import ProducerFatal
+from connectors.kafka.message_headers import message_headers
 from connectors.kafka.place import place_of
 from connectors.kafka.producer import RecordProducer, producer_config
 from streams import topics
@@ -136,7 +136,7 @@ class Scheduler:
             return
         topic, number, offset = place_of(message)
         partition = topic, number
-        headers = header_map(cast("list[tuple[str, bytes]] | None", message.headers()))
+        headers = header_map(message_headers(message))
         waiting = Waiting(
             offset=offset,
             due_at_ms=due_at_ms(headers),

@@ -35,9 +35,9 @@ _LONGEST_PAUSE_S: Final = 60.0
 
 
 class Begun(NamedTuple):
-    """An attempt that began: since the circuit changed how often, and when."""
+    """An attempt that began: in which time of which circuit, and when."""
 
-    era: int
+    era: object
     at_s: float
 
 
@@ -77,7 +77,7 @@ class Circuit:
         self._on_change = on_change
         self._until_s: float | None = None
         #: Attempts that began before it opened or closed last say nothing any more.
-        self._era = 0
+        self._era = object()
         self._row = 0
         self._failing_since_s = 0.0
         #: Since when nearly all fail; None while they don't.
@@ -110,7 +110,7 @@ class Circuit:
 
     def ended(self, begun: Begun, *, failed: bool | None, now_s: float) -> None:
         """An attempt ended; None: it was cut off, and nothing is known."""
-        if begun.era != self._era:
+        if begun.era is not self._era:
             return
         if self._until_s is not None:
             self._probing = False
@@ -126,7 +126,7 @@ class Circuit:
                 self._open(now_s=now_s)
             return
         self._until_s = None
-        self._era += 1
+        self._era = object()
         self._opened = 0
         self._on_change(0.0)
 
@@ -153,7 +153,7 @@ class Circuit:
     def _open(self, *, now_s: float) -> None:
         pause_s = self._pause_s()
         self._until_s = now_s + pause_s
-        self._era += 1
+        self._era = object()
         self._opened += 1
         self._probed_in_vain = 0
         self._row, self._taken, self._failed, self._mostly_since_s = 0, 0.0, 0.0, None

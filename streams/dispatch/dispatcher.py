@@ -239,9 +239,12 @@ class Dispatcher:
         turn.task = asyncio.get_running_loop().create_task(self._attempt(turn, queue))
 
     async def _attempt(self, turn: Turn, queue: TargetQueue) -> None:
-        if not self._tenure.held() and not await self._tenure.again(turn.flight.ledger):
-            self._abandon(turn, queue)
-            return
+        if not self._tenure.held():
+            queue.waits(turn)
+            if not await self._tenure.again(turn.flight.ledger):
+                self._abandon(turn, queue)
+                return
+            queue.begins(turn, now_s=self._around.monotonic_s())
         started_at_ms = self._around.clock_ms()
         started_s = self._around.monotonic_s()
         outcome: Outcome
@@ -256,11 +259,12 @@ class Dispatcher:
             )
             outcome = Failed(error=f"{type(error).__name__} inside the worker, see its log")
         duration_ms = round((self._around.monotonic_s() - started_s) * 1000, 3)
-        cut_off = isinstance(outcome, Interrupted)
-        if not self._tenure.held() and (cut_off or not await self._tenure.again(turn.flight.ledger)):
-            # The next owner makes this attempt again: a retry that we parked as well would be a second branch.
-            self._abandon(turn, queue)
-            return
+        if not self._tenure.held():
+            queue.ends(turn, now_s=self._around.monotonic_s())
+            if isinstance(outcome, Interrupted) or not await self._tenure.again(turn.flight.ledger):
+                # The next owner makes this attempt again: a retry that we parked as well would be a second branch.
+                self._abandon(turn, queue)
+                return
         self._release(turn, queue, failed=target_failed(outcome))
         self._settlement.conclude(turn, outcome, started_at_ms=started_at_ms, duration_ms=duration_ms)
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar
 
 import structlog
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
+from connectors.kafka.message_headers import message_headers
 from connectors.kafka.place import place_of
 from connectors.postgres.errors import DatabaseUnreachableError, PostgresError
 from streams.errors import RecorderFailed, RecordMalformed
@@ -245,7 +246,5 @@ class Recorder(Generic[E]):
 def _incoming(message: Message) -> Incoming:
     _, number, offset = place_of(message)
     _, appended_at_ms = message.timestamp()
-    headers = cast(
-        "list[tuple[str, bytes | None]]", message.headers() or []
-    )  # the stub knows of no null value
+    headers = message_headers(message)
     return Incoming(Place(number, offset), appended_at_ms, message.key(), headers, message.value())
