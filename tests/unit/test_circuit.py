@@ -132,3 +132,12 @@ def test_an_endpoint_that_is_down_is_tried_a_bounded_number_of_times(
         circuit.ended(begun, failed=True, now_s=now_s)
         now_s += 1 / rate_per_s
     assert tries <= max(10, min(rate_per_s * 5 + 1, 100)) + 5 * (4 + 60)
+
+
+def test_what_began_at_another_circuit_says_nothing() -> None:
+    """An endpoint with a new URL begins anew, whatever comes of the attempts that are under way at the old one."""
+    old, new = Circuit(on_change=lambda _: None), Circuit(on_change=lambda _: None)
+    begun = [old.began(now_s=0.0) for _ in range(200)]
+    for one in begun:
+        new.ended(one, failed=True, now_s=10.0)
+    assert new.hold_s(now_s=10.0) == 0

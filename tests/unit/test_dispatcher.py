@@ -468,6 +468,31 @@ async def test_what_ended_without_the_lease_is_recorded_when_it_is_held_again() 
     bench.assert_nothing_leaks()
 
 
+@pytest.mark.parametrize("when", ["before the attempt", "after it"])
+async def test_a_wait_for_the_lease_makes_no_target_slow(when: str) -> None:
+    """A broker that is away for 12 s is not the target's doing: its backlog stays, and is delivered in order."""
+    lease = {"held": when == "after it"}
+    target = ScriptedTarget("ep_1", concurrency=2)
+    target.holding = when == "after it"
+    bench = DispatchBench([target], may_begin=lambda: lease["held"], holding=False)
+    for offset in range(20):
+        bench.take(event_record(offset))
+    await settled()
+    lease["held"] = False
+    if target.holding:
+        target.holding = False
+        target.answer(2)
+        await settled()
+    bench.around.pass_s(12)
+    lease["held"] = True
+    bench.dispatcher._watch.look_at_all()
+    await bench.producer.produced(20)
+    await settled()
+    assert bench.outcomes() == ["Succeeded"] * 20
+    assert [made.event.id.int for made in target.begun] == sorted(made.event.id.int for made in target.begun)
+    bench.assert_nothing_leaks()
+
+
 @pytest.mark.parametrize("seed", range(8))
 async def test_no_turn_leaks_under_any_schedule(seed: int) -> None:
     """Whatever the order of arrivals, answers, acknowledgements and time: every offset settles, every turn closes."""

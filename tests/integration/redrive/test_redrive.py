@@ -188,9 +188,13 @@ def test_what_is_gone_from_kafka_stays_open(running: Pipeline, api: ApiProcess) 
     assert {row["status"] for row in letters_where(running, "id = any(%s::uuid[])", [gone.id, anew.id])} == {
         "open"
     }
-    failed = redrive(api, gone.id)
+    asked = ask(api, gone.id, key="gone")
+    failed = api.wait_for(asked.body["id"])
     assert (failed["status"], failed["sent"]) == ("failed", 0)
     assert "append their events again" in failed["error"]
+    # The same request again is the same replay, which has ended: no letter may be given to it.
+    assert ask(api, gone.id, key="gone").body["id"] == failed["id"]
+    assert letters_where(running, "id = %s::uuid", gone.id)[0]["status"] == "open"
 
 
 def test_poison_is_redriven_by_choice_and_only_if_it_can_be_read(running: Pipeline, api: ApiProcess) -> None:
