@@ -53,7 +53,7 @@ LOCK_WITHIN: Final = timedelta(milliseconds=500)
 
 
 #: An id and nothing else: beside the letters stand their actions, which are no letters.
-_DEAD_LETTER_ID: Final = f"{{dead_letter_id:{UUID_FORM.pattern}}}"
+_DEAD_LETTER_ID: Final = f"{{dead_letter_id:{UUID_FORM.pattern.replace('a-f', 'a-fA-F')}}}"
 
 _KEEP_ALIVE_S: Final = 75.0
 _LINGER_S: Final = 2.0

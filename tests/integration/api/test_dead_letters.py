@@ -94,6 +94,7 @@ async def test_a_dead_letter_is_shown_as_it_is_stored(api: ApiClient) -> None:
     }
     shown = await api("GET", f"/v1/dead-letters/{row.id}")
     assert shown.json == {**item, "delivery_id": None, "first_error": None, "first_error_at": None}
+    assert (await api("GET", f"/v1/dead-letters/{str(row.id).upper()}")).json == shown.json
 
 
 async def test_pages_follow_each_other(api: ApiClient) -> None:

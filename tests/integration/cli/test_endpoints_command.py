@@ -86,6 +86,19 @@ def test_a_secret_that_was_made_is_shown_once(run: Any, outbox_database_url: str
         assert "whsec_" not in run(*arguments).output
 
 
+def test_a_url_that_the_workers_would_refuse_is_refused_at_once(
+    run: Any, outbox_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Plain http, where no network is allowed: by add and by update, as by the API; allowed, it is taken."""
+    endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
+    plain = "http://receiver.example/hooks"
+    for arguments in (("add", plain, "--events", "*"), ("update", endpoint_id, "--url", plain)):
+        refused = run(*arguments)
+        assert (refused.exit_code, "give an https URL" in refused.output) == (1, True)
+    monkeypatch.setenv("OUTBOX_ENDPOINT_PLAIN_HTTP", "allow")
+    assert run("update", endpoint_id, "--url", plain).exit_code == 0
+
+
 def test_a_secret_that_was_given_is_never_shown(run: Any, outbox_database_url: str) -> None:
     """It is known to who gave it; a pipe keeps it off the list of processes."""
     assert "whsec_" not in run("add", URL, "--events", "*", "--secret", SECRET).output
