@@ -87,7 +87,7 @@ def test_a_secret_that_was_made_is_shown_once(run: Any, outbox_database_url: str
 
 
 def test_a_url_that_the_workers_would_refuse_is_refused_at_once(
-    run: Any, outbox_database_url: str, monkeypatch: pytest.MonkeyPatch
+    run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Plain http, where no network is allowed: by add and by update, as by the API; allowed, it is taken."""
     endpoint_id = answer(run("add", URL, "--events", "*", "--json"))["id"]
