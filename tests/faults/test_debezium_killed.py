@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from tests.support.answers import respond
-from tests.support.by_event import attempt_by_attempt
+from tests.support.by_event import attempt_by_attempt, for_one_in_four, is_one_in_four
 from tests.support.figures import note
 from tests.support.pipeline import Pipeline
 from tests.support.topics import TopicTail
@@ -20,7 +20,8 @@ def test_the_webhook_id_is_the_rows_id_over_a_restart(pipeline: Pipeline) -> Non
     """
     connect = pipeline.installation.stack.service("connect")
     events = TopicTail(pipeline.kafka, "outbox.events")
-    mailbox = pipeline.mailbox(attempt_by_attempt(respond(500), respond(204)))
+    flaky = attempt_by_attempt(respond(500), respond(204))
+    mailbox = pipeline.mailbox(for_one_in_four(flaky, otherwise=respond(204)))
     pipeline.scheduler()
     pipeline.worker()
     ids = pipeline.append_many(mailbox.event_type, ROWS)
@@ -35,8 +36,9 @@ def test_the_webhook_id_is_the_rows_id_over_a_restart(pipeline: Pipeline) -> Non
     pipeline.attempts.wait_until(lambda log: not log.parked(ids), what="delivery of all", timeout_s=90)
     requests = Counter(mailbox.ids)
     assert set(requests) == {str(event_id) for event_id in ids}
-    assert min(requests.values()) == 2
+    attempts = {str(event_id): 1 + is_one_in_four(str(event_id)) for event_id in ids}
+    assert all(requests[event_id] >= least for event_id, least in attempts.items())
     note(
         f"Debezium killed -9 at {killed_at} of {len(ids)} rows: {len(events.records) - len(ids)} repeated on Kafka, "
-        f"{len(mailbox.ids) - 2 * len(ids)} at the receiver"
+        f"{len(mailbox.ids) - sum(attempts.values())} at the receiver"
     )
