@@ -157,6 +157,7 @@ class EndpointStore:
         *,
         action: str = "endpoint.changed",
         instead: Mapping[str, Any] = _NOTHING,
+        failing_that: Mapping[str, Any] = _NOTHING,
     ) -> StoredEndpoint:
         """As `update`, for all that is stored of an endpoint.
 
@@ -166,10 +167,14 @@ class EndpointStore:
             action: the change's name in the audit table.
             instead: values of columns that the row is read with if it can't be read with its own: what the change sets
                 anyhow. So a row that is refused can be repaired.
+            failing_that: more of them, if it can't be read with those either: of what the change goes by, if it can.
         """
         with statement_errors(), self._connection.transaction():
             before, repaired = repaired_endpoint(
-                self._row(sql.SELECT_LOCKED, endpoint_id), self._keys, instead
+                self._row(sql.SELECT_LOCKED, endpoint_id),
+                self._keys,
+                instead=instead,
+                failing_that=failing_that,
             )
             after = change(before)
             kept, given = before.endpoint, after.endpoint

@@ -133,18 +133,27 @@ def listed_endpoint(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint | Unr
 
 
 def repaired_endpoint(
-    row: tuple[Any, ...], keys: KeyRing, instead: Mapping[str, Any]
+    row: tuple[Any, ...], keys: KeyRing, *, instead: Mapping[str, Any], failing_that: Mapping[str, Any]
 ) -> tuple[StoredEndpoint, tuple[str, ...]]:
-    """Read a row; where it is refused, with other values `instead` in its columns. Gives the names of those, too.
+    """Read a row; where it is refused, with other values in its columns. Gives the names of those, too.
+
+    Args:
+        row: as it is stored.
+        keys: open what is sealed.
+        instead: the values.
+        failing_that: more of them, for a row that is refused even so.
 
     Raises:
-        EndpointUnreadableError: it is refused even so.
+        EndpointUnreadableError: it is refused with all of these.
     """
-    try:
-        return stored_endpoint(row, keys), ()
-    except EndpointUnreadableError:
-        values = {**dict(zip(_NAMES, row, strict=True)), **instead}
-        return stored_endpoint(tuple(values.values()), keys), tuple(instead)
+    stored = dict(zip(_NAMES, row, strict=True))
+    given: dict[str, Any] = {}
+    for more in (instead, failing_that):
+        try:
+            return stored_endpoint(tuple({**stored, **given}.values()), keys), tuple(given)
+        except EndpointUnreadableError:
+            given |= more
+    return stored_endpoint(tuple({**stored, **given}.values()), keys), tuple(given)
 
 
 def _read(row: tuple[Any, ...], keys: KeyRing) -> StoredEndpoint:

@@ -6,15 +6,19 @@ number, and texts are compared character by character. An object within the payl
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
-__all__ = ["MISSING", "Leaf", "Literal", "Range", "Values", "elements", "is_number"]
+from connectors.webhook.payload_steps import Steps
+
+__all__ = ["MISSING", "Leaf", "Literal", "Range", "Values", "is_number"]
 
 MISSING: Final = object()
 """In the place of a value where there is none."""
 
 _SMALL: Final = 8
+
+_LOOKED_UP_PER_STEP: Final = 10
 
 Literal = str | float | bool | None
 Range = tuple[tuple[Callable[[Any, Any], bool], float], ...]
@@ -27,15 +31,18 @@ class Values:
 
     def __init__(self, values: Iterable[Literal]) -> None:
         given = list(values)
-        self._constants = tuple(value for value in given if value is None or isinstance(value, bool))
+        self._constants = tuple({value for value in given if value is None or isinstance(value, bool)})
         others = frozenset(value for value in given if value is not None and not isinstance(value, bool))
         # A small tuple is as fast as a set, and takes a quarter of its memory: there are many filters.
         self._others = tuple(others) if len(others) <= _SMALL else others
 
     def __contains__(self, value: object) -> bool:
         if value is None or isinstance(value, bool):
-            return any(value is constant for constant in self._constants)
+            return value in self._constants
         return value in self._others
+
+    def __len__(self) -> int:
+        return len(self._constants) + len(self._others)
 
 
 _NOTHING: Final = Values(())
@@ -52,9 +59,21 @@ class Leaf:
         unwanted: every value that is there but these; None: no such alternative.
         present: whatever its value, if the field is there.
         absent: if the field is not there.
+
+    Attributes:
+        matches_missing: whether it matches where the field is not there.
     """
 
-    __slots__ = ("_absent", "_literals", "_prefixes", "_present", "_ranges", "_suffixes", "_unwanted")
+    __slots__ = (
+        "_each",
+        "_literals",
+        "_prefixes",
+        "_present",
+        "_ranges",
+        "_suffixes",
+        "_unwanted",
+        "matches_missing",
+    )
 
     def __init__(
         self,
@@ -73,13 +92,24 @@ class Leaf:
         self._ranges = ranges
         self._unwanted = unwanted
         self._present = present
-        self._absent = absent
+        self.matches_missing: bool = absent
+        # Values are looked up together, and the others are held against an element one by one. That counts for
+        # values, too: numbers can be chosen such that a set looks at all of them.
+        looked_up = len(self._literals) + (0 if unwanted is None else len(unwanted))
+        self._each = 1 + looked_up // _LOOKED_UP_PER_STEP + len(prefixes) + len(suffixes) + len(ranges)
 
-    def matches(self, value: object) -> bool:
-        """Whether the field's value is wanted; `MISSING` where there is none."""
-        if value is MISSING:
-            return self._absent
-        return self._present or any(self._takes(element) for element in elements(value))
+    def matches(self, value: object, steps: Steps) -> bool:
+        """Whether the field's value is wanted, where there is one.
+
+        Raises:
+            TooManyStepsError: that can't be said in the steps that are left.
+        """
+        if self._present:
+            return True
+        for element in steps.through(value, self._each):  # noqa: SIM110 - as in `_within`
+            if self._takes(element):
+                return True
+        return False
 
     def _takes(self, value: object) -> bool:
         if isinstance(value, dict):
@@ -96,22 +126,6 @@ def _within(value: object, bounds: Range) -> bool:
         if not holds(value, bound):
             return False
     return True
-
-
-def elements(value: object) -> Iterator[object]:
-    """A value, or what stands in an array and in the arrays within it. Without recursion: they may be deep."""
-    if not isinstance(value, list):
-        yield value
-        return
-    open_arrays = [iter(value)]
-    while open_arrays:
-        for element in open_arrays[-1]:
-            if isinstance(element, list):
-                open_arrays.append(iter(element))
-                break
-            yield element
-        else:
-            open_arrays.pop()
 
 
 def is_number(value: object) -> bool:

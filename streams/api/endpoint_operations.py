@@ -13,7 +13,7 @@ import outbox
 from connectors.postgres.stored_endpoint import StoredEndpoint, UnreadableEndpoint
 from streams.api.budgets import BUDGET_FIELDS, check_budgets
 from streams.api.cursor import endpoint_cursor, read_endpoint_cursor
-from streams.api.endpoint_values import columns, new_endpoint, patched
+from streams.api.endpoint_values import columns, columns_failing_that, new_endpoint, patched
 from streams.api.models import EndpointChange, EndpointNew, NoFields, PageQuery
 from streams.api.operation import Answer, Call, Operation, check_revision, etag
 from streams.api.problem import Problem, ProblemError
@@ -80,7 +80,10 @@ def _change(call: Call) -> Answer:
             check_budgets(after.endpoint, call.settings)
         return after
 
-    return _answer(call, call.endpoints.change(call.endpoint_id, change, instead=columns(patch)))
+    stored = call.endpoints.change(
+        call.endpoint_id, change, instead=columns(patch), failing_that=columns_failing_that(patch)
+    )
+    return _answer(call, stored)
 
 
 def _delete(call: Call) -> Answer:

@@ -21,7 +21,7 @@ from streams.api.models import MAX_METADATA, EndpointChange, EndpointNew
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.settings import Settings
 
-__all__ = ["columns", "new_endpoint", "patched"]
+__all__ = ["columns", "columns_failing_that", "new_endpoint", "patched"]
 
 
 def new_endpoint(new: EndpointNew, *, settings: Settings, now: datetime) -> Endpoint:
@@ -85,6 +85,14 @@ def columns(patch: EndpointChange) -> dict[str, Any]:
         set_anyhow["payload_filter"] = None
     given = {_AFTER[field][0] for field in patch.model_fields_set if field in _AFTER}
     return {name: value for name, value in set_anyhow.items() if name in given}
+
+
+def columns_failing_that(patch: EndpointChange) -> dict[str, Any]:
+    """What a row is read with, too, if it is refused even with its `columns`: then a filter is merged into none.
+
+    Not before: one that can be read stays, and the patch's is merged into it, whatever else was wrong.
+    """
+    return {"payload_filter": None} if "payload_filter" in patch.model_fields_set else {}
 
 
 def _merged(before: Mapping[str, str], patch: Mapping[str, str | None] | None) -> dict[str, str]:

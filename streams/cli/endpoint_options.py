@@ -15,7 +15,7 @@ import typer
 from connectors.postgres.stored_endpoint import StoredEndpoint
 from connectors.webhook.errors import EndpointInvalidError
 from streams.api.budgets import BUDGET_FIELDS, check_budgets
-from streams.api.endpoint_values import columns, patched
+from streams.api.endpoint_values import columns, columns_failing_that, patched
 from streams.api.models import EndpointChange
 from streams.api.problem import ProblemError
 from streams.api.validation import read_body
@@ -163,7 +163,8 @@ class OwnFields:
 
 def set_anyhow(change: EndpointChange) -> dict[str, Any]:
     """What the change sets, whatever was there before, as the row has it: with this, a row that can't be read is."""
-    return columns(change)
+    # A filter takes the place of the one before here, which so need not be read.
+    return columns(change) | columns_failing_that(change)
 
 
 def _plain(error: ProblemError) -> EndpointInvalidError:

@@ -169,6 +169,14 @@ def test_a_row_that_is_refused_now_is_told_and_can_be_repaired(run: Any, outbox_
     repaired = run("update", bad, "--url", URL, "--json")
     assert answer(repaired)["url"] == URL
     assert repaired.stderr == ""
+    with psycopg.connect(outbox_database_url) as connection:
+        connection.execute(
+            """update outbox.endpoints set payload_filter = '{"a": [{"wildcard": "x*"}]}' where id = %s""",
+            [bad],
+        )
+    assert run("update", bad, "--url", URL).exit_code == 1
+    repaired = run("update", bad, "--payload-filter", '{"b": ["y"]}', "--json")
+    assert answer(repaired)["payload_filter"] == {"b": ["y"]}
     assert len(answer(run("list", "--json"))) == 2
 
 

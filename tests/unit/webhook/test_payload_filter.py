@@ -172,7 +172,7 @@ def nested(depth: int) -> dict[str, Any]:
 
 
 def test_the_grammar_is_bounded() -> None:
-    """Depth, alternatives and size: a filter on twenty thousand endpoints costs little for every event."""
+    """Depth, alternatives and size, of which many endpoints hold one; what a match costs is `test_payload_steps`."""
     assert PayloadFilter.of(nested(MAX_DEPTH)).pattern == nested(MAX_DEPTH)
     with pytest.raises(PayloadFilterInvalidError, match=f"{MAX_DEPTH} deep at most"):
         PayloadFilter.of(nested(MAX_DEPTH + 1))
