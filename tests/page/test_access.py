@@ -73,6 +73,24 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(troubled_tab: Tab, guarded: G
     assert tab.run("sessionStorage.length") == 0
 
 
+def test_the_form_for_a_token_is_left_alone(
+    troubled_tab: Tab,
+    guarded: Guarded,
+    story: Story,  # noqa: ARG001 - what is listed
+) -> None:
+    """Refused, a view asks nothing more: what is typed stays, for as long as it takes to find the token."""
+    tab = troubled_tab
+    tab.go(f"{guarded.base}/#/overview")
+    tab.wait_for("document.activeElement.id === 'token'", what="the focus in the form")
+    tab.run(
+        "const real = fetch; window.asked = 0; window.fetch = (...all) => { asked += 1; return real(...all); }; 0"
+    )
+    tab.type("obx_half")
+    tab.let_pass(60)
+    assert tab.run("[asked, document.querySelector('#token').value]") == [0, "obx_half"]
+    assert tab.focused == "input Token"
+
+
 def test_who_may_only_read_is_told_so(troubled_tab: Tab, guarded: Guarded, story: Story) -> None:
     """The question stays open, with what the API said and the request's id; nothing was done."""
     tab = troubled_tab
