@@ -9,6 +9,8 @@ from tests.support.tab import Tab
 
 QUESTION = "!!document.querySelector('dialog[open]')"
 REPLAY = "location.hash.startsWith('#/replays/')"
+BOXES = "document.querySelectorAll('tbody input').length"
+TICKED = "[...document.querySelectorAll('tbody input')].filter((one) => one.checked).length"
 
 
 def test_the_content_is_one_key_away(tab: Tab, site: PageSite) -> None:
@@ -93,6 +95,42 @@ def test_dead_letters_are_chosen_and_redriven(tab: Tab, site: PageSite) -> None:
     tab.press("Enter")
     tab.wait_for_text("discarded")
     assert site.dead_letter(other, status="discarded") == rest
+
+
+def test_what_is_chosen_is_what_is_ticked(tab: Tab, site: PageSite) -> None:
+    """All, none, and each by itself; and it is what the question counts: discarding can't be undone."""
+    mailbox = site.pipeline.mailbox(respond(422))
+    site.pipeline.wait_until_known(mailbox)
+    kind = f"{mailbox.event_type}.chosen"
+    first, second, third = (site.dead_letter(site.pipeline.append(kind)) for _ in range(3))
+
+    def expect(chosen: int, said: str) -> None:
+        tab.wait_for_text(said)
+        assert tab.run(TICKED) == chosen
+
+    tab.go(site.page(f"#/dead-letters?class=undelivered&event_type={kind}"))
+    tab.wait_for(f"{BOXES} === 3", what="the three letters")
+    tab.tab_to(f"input Choose {kind} {second}")
+    tab.press(" ")
+    expect(1, "1 is chosen")
+    tab.tab_to("button Choose all on this page", shift=True)
+    for chosen, said in ((3, "3 are chosen"), (0, "0 are chosen"), (3, "3 are chosen")):
+        tab.press("Enter")
+        expect(chosen, said)
+    tab.tab_to(f"input Choose {kind} {first}")
+    tab.press(" ")
+    expect(2, "2 are chosen")
+    tab.tab_to("button Discard", shift=True)
+    tab.press("Enter")
+    tab.wait_for(QUESTION, what="the question")
+    assert "Discard 2 dead letters?" in tab.text("dialog")
+    tab.tab_to("button Discard 2 dead letters", shift=True)
+    tab.press("Enter")
+    tab.wait_for(f"{BOXES} === 1", what="the one that is left")
+    assert first in tab.run("document.querySelector('tbody input').ariaLabel")
+    expect(0, "0 are chosen")
+    kept = site.get(f"/v1/dead-letters?event_type={kind}&status=discarded")["items"]
+    assert {item["id"] for item in kept} == {second, third}
 
 
 def test_what_could_not_be_read_is_given_to_the_workers_again(tab: Tab, site: PageSite) -> None:
