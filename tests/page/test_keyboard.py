@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streams.replay.pace import DEFAULT_RATE_PER_S
 from tests.support.answers import respond
 from tests.support.eventually import eventually
 from tests.support.page_site import PageSite, Story
@@ -174,6 +175,7 @@ def test_an_endpoint_is_recovered(tab: Tab, site: PageSite, story: Story) -> Non
     tab.tab_to("button Recover")
     tab.press("Enter")
     tab.wait_for(QUESTION, what="the question")
+    assert f"At most so many a second (empty: {DEFAULT_RATE_PER_S:g})" in tab.text("dialog")
     tab.tab_to("button Recover")
     tab.press("Enter")
     tab.wait_for(REPLAY, what="the replay")
