@@ -117,6 +117,31 @@ def test_kafka_away_is_said_and_the_rest_goes_on(troubled_tab: Tab, guarded: Gua
     tab.wait_for_text(f"{story.down.event_type}.waiting")
 
 
+def test_an_api_that_was_not_told_of_kafka_says_so_plainly(
+    troubled_tab: Tab, site: PageSite, story: Story
+) -> None:
+    """Once, with the setting's name, and as nothing that passes by itself; all else is up to date."""
+    tab = troubled_tab
+    reader, entry = new_token("dashboard", "read")
+    url = site.pipeline.installation.database_url
+    with threaded_api(url, api_tokens=entry, kafka_bootstrap_servers="") as api:
+        tab.go(f"{api.base}/#/overview")
+        sign_in(tab, reader)
+        tab.wait_for_text("OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set for this API")
+        tab.wait_for_text(f"{story.down.event_type}.waiting")
+        tab.wait_for_text("Up to date at", within="#state")
+        asked = (
+            "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/v1/tiers')).length"
+        )
+        before = tab.run(asked)
+        tab.wait_for(f"{asked} > {before}", what="the next question")
+        shown = tab.text()
+        assert shown.count("OUTBOX_KAFKA_BOOTSTRAP_SERVERS") == 1
+        assert "Asked again in" not in shown
+        assert "Up to date at" in tab.text("#state")
+        assert "Not now" not in tab.text("#announcer")
+
+
 @pytest.mark.parametrize(
     ("path", "media_type"),
     [
