@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from connectors.kafka.errors import ClusterUnreachable
 from connectors.kafka.groups import ConsumerGroups
+from streams.api.kafka_address import kafka_address
 from streams.topics import EVENTS, REDELIVERY, SCHEDULER_GROUP, WORKER_GROUP, retry_topic
 
 __all__ = ["WITHIN", "Backlog", "Tier", "Waiting"]
@@ -68,7 +68,9 @@ class Backlog:
         Raises:
             ClusterUnreachable: Kafka gave no answer.
             TopicMissing: a topic is not there.
+            ProblemError: where Kafka is was not said.
         """
+        kafka_address(self._servers)
         asking = self._asking
         if asking is None or (asking.done() and self._now_s() >= self._asked_until_s):
             asking = asyncio.get_running_loop().run_in_executor(self._threads, self._ask)
@@ -87,8 +89,6 @@ class Backlog:
         asked.cancelled() or asked.exception()
 
     def _ask(self) -> Waiting:
-        if not self._servers:
-            raise ClusterUnreachable("(OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set)", "no address")
         if self._groups is None:
             self._groups = ConsumerGroups(self._servers, timeout=WITHIN)
         of_group = {SCHEDULER_GROUP: tuple(self._tiers), WORKER_GROUP: (EVENTS, REDELIVERY)}

@@ -18,9 +18,10 @@ from streams.api.dead_letter_views import (
     dead_letter_detail,
     dead_letters_page,
 )
+from streams.api.kafka_address import kafka_address
 from streams.api.operation import Answer, Call, Operation
 from streams.api.problem import Problem, ProblemError
-from streams.api.replay_operations import accepted, check_kafka
+from streams.api.replay_operations import accepted
 from streams.api.replay_views import ReplayView, replay_view
 from streams.replay.pace import DEFAULT_RATE_PER_S
 
@@ -63,7 +64,7 @@ def _discard(call: Call) -> Answer:
 
 
 def _redrive(call: Call) -> Answer:
-    check_kafka(call)
+    kafka_address(call.settings.kafka_bootstrap_servers)
     redriving: Redriving = call.body
     query = _named(redriving.ids)
     redriven = call.redrives.request(
@@ -129,7 +130,7 @@ DEAD_LETTER_OPERATIONS: Final = (
         body_required=True,
         answer=ReplayView,
         status=202,
-        problems=("conflict",),
+        problems=("conflict", "kafka-not-set"),
         idempotent=True,
         starts_replay=True,
         run=_redrive,

@@ -34,6 +34,7 @@ KINDS: Final[dict[str, tuple[int, str]]] = {
     "body-invalid": (422, "The body breaks a rule"),
     "idempotency-key-reused": (422, "The Idempotency-Key was used for another request"),
     "internal": (500, "This is a defect"),
+    "kafka-not-set": (503, "This API was not told where Kafka is"),
     "unavailable": (503, "Not now"),
 }
 

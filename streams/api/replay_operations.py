@@ -8,32 +8,17 @@ from typing import Final
 
 from connectors.kafka.read_record import RecordReader
 from streams.api.cursor import read_replay_cursor, replay_cursor
+from streams.api.kafka_address import kafka_address
 from streams.api.models import NoFields, PageQuery, Recovery
 from streams.api.operation import Answer, Call, Operation
 from streams.api.problem import FieldProblem, Problem, ProblemError
 from streams.api.replay_views import ReplaysPage, ReplayView, replay_view, replays_page
 from streams.replay.requests import request_recovery, request_resend
 
-__all__ = ["REPLAY_OPERATIONS", "accepted", "check_kafka"]
+__all__ = ["REPLAY_OPERATIONS", "accepted"]
 
 #: Of the log's connections there are few, and one waits for Kafka meanwhile.
 _EVENT_WITHIN_S: Final = 3.0
-
-
-def check_kafka(call: Call) -> str:
-    """Where Kafka is, which this operation needs.
-
-    Raises:
-        ProblemError: this API was not told.
-    """
-    servers = call.settings.kafka_bootstrap_servers
-    if not servers:
-        detail = (
-            "This needs Kafka, and OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set for this API. Set it, and restart the "
-            "API; or use the command line where it is set."
-        )
-        raise ProblemError(Problem(kind="unavailable", detail=detail))
-    return servers
 
 
 def accepted(view: ReplayView) -> Answer:
@@ -42,7 +27,7 @@ def accepted(view: ReplayView) -> Answer:
 
 
 def _resend(call: Call) -> Answer:
-    servers = check_kafka(call)
+    servers = kafka_address(call.settings.kafka_bootstrap_servers)
     replay = request_resend(
         call.connection,
         call.delivery_id,
@@ -54,7 +39,7 @@ def _resend(call: Call) -> Answer:
 
 
 def _recover(call: Call) -> Answer:
-    check_kafka(call)
+    kafka_address(call.settings.kafka_bootstrap_servers)
     asked: Recovery = call.body
     _check_times(asked, call)
     replay = request_recovery(
@@ -117,7 +102,7 @@ REPLAY_OPERATIONS: Final = (
         body=NoFields,
         answer=ReplayView,
         status=202,
-        problems=("not-found", "conflict", "event-gone"),
+        problems=("not-found", "conflict", "event-gone", "kafka-not-set"),
         idempotent=True,
         starts_replay=True,
         reads_log=True,
@@ -136,7 +121,7 @@ REPLAY_OPERATIONS: Final = (
         body_required=True,
         answer=ReplayView,
         status=202,
-        problems=("not-found", "conflict"),
+        problems=("not-found", "conflict", "kafka-not-set"),
         idempotent=True,
         starts_replay=True,
         run=_recover,

@@ -58,10 +58,11 @@ TIER_OPERATIONS: Final = (
         method="GET",
         path="/v1/tiers",
         summary="Show what waits in the retry tiers, and before the workers",
-        description="From Kafka, which is asked once a second at most. While it gives no answer, this is 503, and the "
-        "other operations go on.",
+        description="From Kafka, which is asked once a second at most. While it gives no answer, and where it is not "
+        "set, this is 503, and the other operations go on.",
         scope="read",
         answer=TiersView,
+        problems=("kafka-not-set",),
         run=OfBacklog(_show),
     ),
 )

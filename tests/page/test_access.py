@@ -73,6 +73,24 @@ def test_a_token_is_asked_for_and_kept_for_the_tab(troubled_tab: Tab, guarded: G
     assert tab.run("sessionStorage.length") == 0
 
 
+def test_the_form_for_a_token_is_left_alone(
+    troubled_tab: Tab,
+    guarded: Guarded,
+    story: Story,  # noqa: ARG001 - what is listed
+) -> None:
+    """Refused, a view asks nothing more: what is typed stays, for as long as it takes to find the token."""
+    tab = troubled_tab
+    tab.go(f"{guarded.base}/#/overview")
+    tab.wait_for("document.activeElement.id === 'token'", what="the focus in the form")
+    tab.run(
+        "const real = fetch; window.asked = 0; window.fetch = (...all) => { asked += 1; return real(...all); }; 0"
+    )
+    tab.type("obx_half")
+    tab.let_pass(60)
+    assert tab.run("[asked, document.querySelector('#token').value]") == [0, "obx_half"]
+    assert tab.focused == "input Token"
+
+
 def test_who_may_only_read_is_told_so(troubled_tab: Tab, guarded: Guarded, story: Story) -> None:
     """The question stays open, with what the API said and the request's id; nothing was done."""
     tab = troubled_tab
@@ -97,6 +115,31 @@ def test_kafka_away_is_said_and_the_rest_goes_on(troubled_tab: Tab, guarded: Gua
     tab.wait_for_text("Kafka gives no answer")
     tab.wait_for_text("Asked again in")
     tab.wait_for_text(f"{story.down.event_type}.waiting")
+
+
+def test_an_api_that_was_not_told_of_kafka_says_so_plainly(
+    troubled_tab: Tab, site: PageSite, story: Story
+) -> None:
+    """Once, with the setting's name, and as nothing that passes by itself; all else is up to date."""
+    tab = troubled_tab
+    reader, entry = new_token("dashboard", "read")
+    url = site.pipeline.installation.database_url
+    with threaded_api(url, api_tokens=entry, kafka_bootstrap_servers="") as api:
+        tab.go(f"{api.base}/#/overview")
+        sign_in(tab, reader)
+        tab.wait_for_text("OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set for this API")
+        tab.wait_for_text(f"{story.down.event_type}.waiting")
+        tab.wait_for_text("Up to date at", within="#state")
+        asked = (
+            "performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('/v1/tiers')).length"
+        )
+        before = tab.run(asked)
+        tab.wait_for(f"{asked} > {before}", what="the next question")
+        shown = tab.text()
+        assert shown.count("OUTBOX_KAFKA_BOOTSTRAP_SERVERS") == 1
+        assert "Asked again in" not in shown
+        assert "Up to date at" in tab.text("#state")
+        assert "Not now" not in tab.text("#announcer")
 
 
 @pytest.mark.parametrize(

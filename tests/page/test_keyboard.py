@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from streams.replay.pace import DEFAULT_RATE_PER_S
 from tests.support.answers import respond
 from tests.support.eventually import eventually
 from tests.support.page_site import PageSite, Story
@@ -9,6 +10,8 @@ from tests.support.tab import Tab
 
 QUESTION = "!!document.querySelector('dialog[open]')"
 REPLAY = "location.hash.startsWith('#/replays/')"
+BOXES = "document.querySelectorAll('tbody input').length"
+TICKED = "[...document.querySelectorAll('tbody input')].filter((one) => one.checked).length"
 
 
 def test_the_content_is_one_key_away(tab: Tab, site: PageSite) -> None:
@@ -95,6 +98,42 @@ def test_dead_letters_are_chosen_and_redriven(tab: Tab, site: PageSite) -> None:
     assert site.dead_letter(other, status="discarded") == rest
 
 
+def test_what_is_chosen_is_what_is_ticked(tab: Tab, site: PageSite) -> None:
+    """All, none, and each by itself; and it is what the question counts: discarding can't be undone."""
+    mailbox = site.pipeline.mailbox(respond(422))
+    site.pipeline.wait_until_known(mailbox)
+    kind = f"{mailbox.event_type}.chosen"
+    first, second, third = (site.dead_letter(site.pipeline.append(kind)) for _ in range(3))
+
+    def expect(chosen: int, said: str) -> None:
+        tab.wait_for_text(said)
+        assert tab.run(TICKED) == chosen
+
+    tab.go(site.page(f"#/dead-letters?class=undelivered&event_type={kind}"))
+    tab.wait_for(f"{BOXES} === 3", what="the three letters")
+    tab.tab_to(f"input Choose {kind} {second}")
+    tab.press(" ")
+    expect(1, "1 is chosen")
+    tab.tab_to("button Choose all on this page", shift=True)
+    for chosen, said in ((3, "3 are chosen"), (0, "0 are chosen"), (3, "3 are chosen")):
+        tab.press("Enter")
+        expect(chosen, said)
+    tab.tab_to(f"input Choose {kind} {first}")
+    tab.press(" ")
+    expect(2, "2 are chosen")
+    tab.tab_to("button Discard", shift=True)
+    tab.press("Enter")
+    tab.wait_for(QUESTION, what="the question")
+    assert "Discard 2 dead letters?" in tab.text("dialog")
+    tab.tab_to("button Discard 2 dead letters", shift=True)
+    tab.press("Enter")
+    tab.wait_for(f"{BOXES} === 1", what="the one that is left")
+    assert first in tab.run("document.querySelector('tbody input').ariaLabel")
+    expect(0, "0 are chosen")
+    kept = site.get(f"/v1/dead-letters?event_type={kind}&status=discarded")["items"]
+    assert {item["id"] for item in kept} == {second, third}
+
+
 def test_what_could_not_be_read_is_given_to_the_workers_again(tab: Tab, site: PageSite) -> None:
     """After a question that says when that helps. It doesn't here: the replay says so, and the letter is open again."""
     before = set(site.unreadable())
@@ -136,6 +175,7 @@ def test_an_endpoint_is_recovered(tab: Tab, site: PageSite, story: Story) -> Non
     tab.tab_to("button Recover")
     tab.press("Enter")
     tab.wait_for(QUESTION, what="the question")
+    assert f"At most so many a second (empty: {DEFAULT_RATE_PER_S:g})" in tab.text("dialog")
     tab.tab_to("button Recover")
     tab.press("Enter")
     tab.wait_for(REPLAY, what="the replay")

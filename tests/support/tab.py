@@ -154,6 +154,26 @@ class Tab:
     def go_online(self) -> None:
         self._connect(offline=False)
 
+    def hide(self) -> None:
+        """Put another tab before it: what the page is told of that, since a tab without a screen is always seen."""
+        self._turn(hidden=True)
+
+    def show(self) -> None:
+        """Come back to it."""
+        self._turn(hidden=False)
+
+    def let_pass(self, seconds: int) -> None:
+        """Have this long pass by the page's own clock, at once."""
+        until_ms = self.run("performance.now()") + seconds * 1_000
+        self.command("Emulation.setVirtualTimePolicy", policy="advance", budget=seconds * 1_000)
+        self.wait_for(f"performance.now() >= {until_ms}", what=f"{seconds} s of the page's own time")
+
+    def _turn(self, *, hidden: bool) -> None:
+        self.run(
+            f"Object.defineProperty(document, 'hidden', {{ value: {json.dumps(hidden)}, configurable: true }});"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+
     def _connect(self, *, offline: bool) -> None:
         no_limits = {"latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
         self.command("Network.emulateNetworkConditions", offline=offline, **no_limits)

@@ -5,12 +5,13 @@
 import { storedToken } from "./token.js";
 
 const WITHIN_MS = 15_000;
+const KIND = "urn:outbox:problem:";
 
 /** Why a request failed: what the API answered (RFC 9457), or that it gave no answer. */
 export class Problem extends Error {
-  constructor({ status = 0, title, detail, request_id = "", errors = [] }) {
+  constructor({ status = 0, type = "", title, detail, request_id = "", errors = [] }) {
     super(title);
-    Object.assign(this, { status, title, detail, requestId: request_id, errors });
+    Object.assign(this, { status, kind: type.replace(KIND, ""), title, detail, requestId: request_id, errors });
   }
 }
 

@@ -1,12 +1,15 @@
 /*
  * Brings what is seen to what is to be seen, with as few changes as it takes.
  *
- * An element that stays is the same element afterwards: it keeps focus, scrolling, selection and what was typed or ticked.
- * Children with a `data-key` are told apart by it, others by their place. What a person opened stays open.
+ * An element that stays is the same element afterwards: it keeps focus, scrolling, selection and what was typed. Children
+ * with a `data-key` are told apart by it, others by their place. What a person opened stays open. A tick is as it is drawn:
+ * whoever draws a box knows what is chosen, and what is acted upon must be what is seen.
  */
 
 const LISTENERS = ["onclick", "onchange", "oninput", "onsubmit"];
 const THEIR_OWN = new Set(["open"]);
+/** What a box shows once somebody has used it: its attributes only say how it began. */
+const TICKS = ["checked", "indeterminate"];
 
 /** Make the children of `live` those of `wanted`, which is used up by it. */
 export function morph(live, wanted) {
@@ -48,6 +51,9 @@ function update(live, wanted) {
   }
   if (live.style.cssText !== wanted.style.cssText) live.style.cssText = wanted.style.cssText;
   for (const name of LISTENERS) live[name] = wanted[name];
+  if (live.type === "checkbox" || live.type === "radio") {
+    for (const name of TICKS) live[name] = wanted[name];
+  }
   morph(live, wanted);
 }
 

@@ -12,14 +12,16 @@ export function wait(every_ms, failures) {
 
 /**
  * Ask, show, wait, ask again. `ask(signal)` gives a promise; `show(answer)`, or `failed(error, again_ms)`, is told of it.
- * Gives `{ now, stop }`: to ask at once, and to end it.
+ * Gives `{ now, stop }`: to ask at once, and to end it for good. Either of the two may stop it, and nothing is told after that.
  */
 export function poll({ every_ms, ask, show, failed }) {
   let failures = 0;
   let timer = 0;
   let asking = null;
+  let isStopped = false;
 
   async function now() {
+    if (isStopped) return;
     clearTimeout(timer);
     asking?.abort();
     const mine = new AbortController();
@@ -39,7 +41,7 @@ export function poll({ every_ms, ask, show, failed }) {
   }
 
   function later() {
-    if (!document.hidden) timer = setTimeout(now, wait(every_ms, failures));
+    if (!isStopped && !document.hidden) timer = setTimeout(now, wait(every_ms, failures));
   }
 
   function seen() {
@@ -52,6 +54,7 @@ export function poll({ every_ms, ask, show, failed }) {
   return {
     now,
     stop() {
+      isStopped = true;
       clearTimeout(timer);
       asking?.abort();
       document.removeEventListener("visibilitychange", seen);

@@ -1,14 +1,15 @@
 /*
  * A region that stays up to date: asked for again and again, and drawn over what is there.
  *
- * While there is no answer, what was last known stays, and a notice above says so.
+ * While there is no answer, what was last known stays, and a notice above says so. What this API does without for good, by
+ * its settings, is no outage: its place says so, and everything is up to date.
  */
 
 import { announce } from "./announce.js";
 import { element } from "./dom.js";
 import { duration, local } from "./format.js";
 import { morph } from "./morph.js";
-import { problemNotice } from "./notice.js";
+import { emptyNotice, problemNotice } from "./notice.js";
 import { poll } from "./polling.js";
 
 const state = document.getElementById("state");
@@ -45,9 +46,22 @@ export function region({ every_ms, ask, draw, wantToken, attributes = {} }) {
     say();
   }
 
+  function withheld({ detail }) {
+    answer = undefined;
+    settle();
+    morph(notice, element("div", {}, emptyNotice(detail)));
+    body.replaceChildren();
+    away.delete(node);
+    say();
+  }
+
   function failed(problem, again_ms) {
     if (problem.status === 401) {
       wantToken(problem);
+      return;
+    }
+    if (problem.kind === "kafka-not-set") {
+      withheld(problem);
       return;
     }
     if (problem.status === undefined) console.error(problem);

@@ -191,7 +191,7 @@ async def test_without_kafka_there_is_no_redrive(api: ApiClient, outbox_database
     reply = await api(
         "POST", "/v1/dead-letters/redrive", {"ids": [ROWS["refused"].id]}, headers={"Idempotency-Key": "k"}
     )
-    assert (reply.status, reply.kind) == (503, "unavailable")
+    assert (reply.status, reply.kind) == (503, "kafka-not-set")
     assert "OUTBOX_KAFKA_BOOTSTRAP_SERVERS" in reply.json["detail"]
     assert {row["status"] for row in rows_of(outbox_database_url)} == {"open"}
 

@@ -6,9 +6,11 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from secrets import token_hex
+from uuid import uuid4
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from structlog.testing import capture_logs
 
 from connectors.kafka.admin import KafkaAdmin
 from connectors.kafka.errors import TopicMissing
@@ -128,10 +130,9 @@ async def test_the_api_shows_every_tier(installation: Installation) -> None:
     assert set(shown) == {"items", "redelivery", "events"}
 
 
-@pytest.mark.parametrize("servers", [NOTHING, ""])
-async def test_without_kafka_only_this_is_missing(outbox_database_url: str, servers: str) -> None:
+async def test_without_kafka_only_this_is_missing(outbox_database_url: str) -> None:
     """503 with what to do, in bounded time, however many ask; endpoints and deliveries are answered meanwhile."""
-    async with running_api(outbox_database_url, kafka_bootstrap_servers=servers) as api:
+    async with running_api(outbox_database_url, kafka_bootstrap_servers=NOTHING) as api:
         began_s = time.monotonic()
         asking = [asyncio.create_task(api("GET", "/v1/tiers")) for _ in range(20)]
         assert (await api("GET", "/v1/endpoints")).status == 200
@@ -140,6 +141,21 @@ async def test_without_kafka_only_this_is_missing(outbox_database_url: str, serv
         assert {(reply.status, reply.kind) for reply in replies} == {(503, "unavailable")}
         assert all("Kafka" in reply.json["detail"] for reply in replies)
         assert time.monotonic() - began_s < ANSWER_S
+
+
+async def test_an_api_that_was_not_told_of_kafka_says_so(outbox_database_url: str) -> None:
+    """It names the setting, as a replay does, doesn't ask to be tried again, and warns of nothing at each question."""
+    async with running_api(outbox_database_url, kafka_bootstrap_servers="") as api:
+        with capture_logs() as lines:
+            replies = [await api("GET", "/v1/tiers") for _ in range(2)]
+        path = f"/v1/deliveries/{uuid4()}/resend"
+        resend = await api("POST", path, headers={"Idempotency-Key": "k"})
+    for reply in (*replies, resend):
+        assert (reply.status, reply.kind) == (503, "kafka-not-set")
+        assert "OUTBOX_KAFKA_BOOTSTRAP_SERVERS is not set for this API" in reply.json["detail"]
+        assert reply.json["detail"] == resend.json["detail"]
+        assert "Retry-After" not in reply.headers
+    assert [line["event"] for line in lines if line["log_level"] != "info"] == []
 
 
 async def test_a_topic_that_setup_has_not_made_is_said(installation: Installation) -> None:

@@ -9,13 +9,15 @@ import { place } from "../format.js";
 import { address } from "../router.js";
 
 const DAY_MS = 24 * 3600 * 1000;
+/** What the API takes where no rate is given: a test compares the two. */
+const USUAL_PER_S = 100;
 
 /** Ask, begin it, and show how far it is. */
 export function recover(one, path) {
   const once = newKey();
   const since = timeField("since", "Events committed since", new Date(Date.now() - DAY_MS).toISOString());
   const until = timeField("until", "Until (empty: now)", "");
-  const rate = textField("rate_per_s", "At most so many a second (empty: as in the settings)", "");
+  const rate = textField("rate_per_s", `At most so many a second (empty: ${USUAL_PER_S})`, "");
   ask({
     title: "Recover this endpoint?",
     text: [
