@@ -28,6 +28,6 @@ class Silent:
 def test_offsets_that_do_not_come_in_time_are_a_cluster_that_is_away() -> None:
     """Else a replay fails for good, as if by a defect, after its batch was sent."""
     offsets = TopicOffsets("kafka:9092", timeout=timedelta(milliseconds=1))
-    offsets._opened = Silent()  # type: ignore[assignment]  # noqa: SLF001 - the client's own wait is what is tested
+    offsets._opened = Silent()  # type: ignore[assignment]
     with pytest.raises(ClusterUnreachable, match=r"within 0\.001 s"):
         offsets.ends("outbox.events")
