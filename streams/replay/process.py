@@ -82,7 +82,7 @@ def release_here(settings: Settings) -> None:
     sources = Sources(settings, offsets=offsets)
     claims = ReplayClaims(settings.database_url.get_secret_value())
     try:
-        while release_letters(claims, sources, lambda: Outlet(servers, offsets=offsets)):
+        while release_letters(claims, sources, lambda: Outlet(servers, offsets=offsets), _passed):
             pass
     finally:
         claims.close()
@@ -157,7 +157,10 @@ class ReplayThreads:
         servers = self._settings.kafka_bootstrap_servers
         offsets = TopicOffsets(servers)
         return release_letters(
-            claims, Sources(self._settings, offsets=offsets), lambda: Outlet(servers, offsets=offsets)
+            claims,
+            Sources(self._settings, offsets=offsets),
+            lambda: Outlet(servers, offsets=offsets),
+            lambda seconds: not self._stopping.wait(seconds),
         )
 
     def _rest(self, heard: int) -> int:
@@ -170,3 +173,8 @@ class ReplayThreads:
 
 def _pause(stopping: threading.Event, seconds: float) -> None:
     stopping.wait(seconds)
+
+
+def _passed(seconds: float) -> bool:
+    time.sleep(seconds)
+    return True

@@ -31,7 +31,7 @@ from streams.replay.outlet import Outlet, SentKey, sent_key
 from streams.replay.pace import Pace, batch_size
 from streams.replay.source import NotYet, Sendable, Source
 
-__all__ = ["Came", "Replayer"]
+__all__ = ["TAKEOVER_AFTER_S", "Came", "Replayer"]
 
 _log = structlog.get_logger("streams.replay")
 
@@ -40,7 +40,9 @@ Came = Literal["ended", "interrupted", "again"]
 
 _ASK_AGAIN_S: Final = 0.5
 _CHECK_EVERY_S: Final = 1.0
-_TAKEOVER_AFTER_S: Final = 2 * _CHECK_EVERY_S
+TAKEOVER_AFTER_S: Final = 2 * _CHECK_EVERY_S
+"""From a claim until what was sent is looked for: who lost the claim has found that out by then."""
+
 #: Shorter waits are left to add up: a thread can't sleep that exactly.
 _LEAST_WAIT_S: Final = 0.005
 _FLUSH_S: Final = 0.25
@@ -167,7 +169,7 @@ class _Execution:
             replay = self._check()
         else:
             # Who had it may have lost its session alone: by then it has found that out, and sends no more.
-            self._let_pass(_TAKEOVER_AFTER_S)
+            self._let_pass(TAKEOVER_AFTER_S)
             sent_before = self._outlet.sent_since(replay.id, replay.sent_offsets or {})
         self._source.open(replay)
         position = _Position(replay.next_offsets, replay.sent_offsets or {})
