@@ -7,7 +7,9 @@ neighbours are read together with the few records between them. Blocking; one th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Final
 
 from connectors.kafka.range_reader import RangeReader
@@ -16,7 +18,8 @@ from connectors.kafka.topic_offsets import TopicOffsets
 
 __all__ = ["PlacesReader", "runs"]
 
-_AT_ONCE: Final = 500
+#: Few, for they may be large.
+_AT_ONCE: Final = 8
 #: So many unwanted records between two wanted ones are read sooner than another reading begins.
 _BETWEEN: Final = 50
 
@@ -39,16 +42,27 @@ class PlacesReader:
         self._client_id = client_id
         self._offsets = offsets
 
-    def read(self, partition: int, wanted: Sequence[int]) -> Mapping[int, ReadRecord]:
-        """The records of a partition at these offsets, which ascend; those that are not there are left out."""
+    def read(
+        self, partition: int, wanted: Sequence[int], *, most_bytes: int
+    ) -> tuple[Mapping[int, ReadRecord], int]:
+        """The records of a partition at these offsets, which ascend; those that are not there are left out.
+
+        It ends with the record that reaches `most_bytes` of values. Gives how many of `wanted` were looked for, too.
+        """
         first, end = self._offsets.begins(self._topic), self._offsets.ends(self._topic)
         there = [offset for offset in wanted if first.get(partition, 0) <= offset < end.get(partition, 0)]
         found: dict[int, ReadRecord] = {}
+        value_bytes = 0
         for run in runs(there, between=_BETWEEN):
-            found.update(self._run(partition, run))
-        return found
+            with closing(self._run(partition, run)) as records:
+                for offset, record in records:
+                    found[offset] = record
+                    value_bytes += len(record.value or b"")
+                    if value_bytes >= most_bytes:
+                        return found, bisect_right(wanted, offset)
+        return found, len(wanted)
 
-    def _run(self, partition: int, run: Sequence[int]) -> Iterator[tuple[int, ReadRecord]]:
+    def _run(self, partition: int, run: Sequence[int]) -> Generator[tuple[int, ReadRecord]]:
         reader = RangeReader(
             self._servers,
             topic=self._topic,

@@ -70,6 +70,10 @@ class TopicOffsets:
             return self._listed(topic, found.partitions, spec)
         except KafkaException as error:
             raise ClusterUnreachable(self._servers, error.args[0].str()) from error
+        except TimeoutError as error:
+            # Our wait has the limit of the client's request, and may end first.
+            reason = f"no offsets of {topic} within {self._timeout_s:g} s"
+            raise ClusterUnreachable(self._servers, reason) from error
 
     def _listed(self, topic: str, numbers: Iterable[int], spec: Any) -> Mapping[int, int]:
         wanted = {TopicPartition(topic, number): spec for number in numbers}

@@ -8,7 +8,7 @@ sends more. Not through a pooler that shares connections between transactions: t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Final, LiteralString, Self
 
@@ -25,10 +25,15 @@ _PARAMETERS: Final = {"application_name": "outbox-replayer", **SILENCE_PARAMETER
 _WITHIN: Final = "set statement_timeout = '30s'"
 _MOST: Final = 100
 # Constants, here and below; values are passed as parameters.
+# Of several recoveries of one target only one can be executed: the others would hide what else there is behind them.
 _OPEN: Final = f"""
-select {COLUMNS} from outbox.replays
-where status in ('waiting', 'running') and kind = any(%(kinds)s) and (%(id)s::text is null or id = %(id)s)
-order by id limit {_MOST}
+select {COLUMNS} from (
+    select *, row_number() over (partition by kind, target order by status = 'waiting', id) as place
+    from outbox.replays where status in ('waiting', 'running') and kind = any(%(kinds)s)
+) as open
+where (%(id)s::text is null and (kind <> 'recovery' or place = 1) or id = %(id)s)
+    and id <> all(%(put_off)s::text[])
+order by array_position(%(came_back)s::text[], id) nulls first, id limit {_MOST}
 """  # noqa: S608
 #: Redrives that ended before their end, with letters that were given to them and may not have been sent.
 _UNRELEASED: Final = f"""
@@ -43,6 +48,9 @@ order by replays.id limit {_MOST}
 _LOCK: Final = "select pg_try_advisory_lock(hashtextextended(%(name)s, 4982931))"
 _UNLOCK: Final = "select pg_advisory_unlock(hashtextextended(%(name)s, 4982931))"
 _READ: Final = f"select {COLUMNS} from outbox.replays where id = %(id)s"  # noqa: S608
+_RECOVERED: Final = """
+select max(started_at), sum(sent) from outbox.replays where kind = 'recovery' and target = %(target)s
+"""
 _WAIT: Final = """
 update outbox.replays set waits_for = %(reason)s where id = %(id)s and status in ('waiting', 'running')
 """
@@ -79,6 +87,11 @@ class ReplayClaim:
         self._id = replay_id
 
     @property
+    def replay_id(self) -> str:
+        """Which one."""
+        return self._id
+
+    @property
     def connection(self) -> psycopg.Connection[Any]:
         """The session. What is read over it is read while the claim is held."""
         return self._connection
@@ -89,6 +102,12 @@ class ReplayClaim:
             row = cursor.execute(_READ, {"id": self._id}).fetchone()
         assert row is not None  # noqa: S101 - nothing deletes one that has not ended
         return stored_replay(row)
+
+    def recovered_so_far(self, target: str) -> tuple[Any, ...]:
+        """What is another as soon as a recovery of this target begins, or has sent more."""
+        with statement_errors(), self._cursor() as cursor:
+            row = cursor.execute(_RECOVERED, {"target": target}).fetchone()
+        return row or ()
 
     def wait_for(self, reason: str) -> None:
         """Say why it gets no further just now."""
@@ -163,8 +182,21 @@ class ReplayClaims:
         self._url = url
         self._connection: psycopg.Connection[Any] | None = None
 
-    def claim(self, kinds: Collection[ReplayKind], *, replay_id: str | None = None) -> ReplayClaim | None:
+    def claim(
+        self,
+        kinds: Collection[ReplayKind],
+        *,
+        replay_id: str | None = None,
+        put_off: Collection[str] = (),
+        came_back: Sequence[str] = (),
+    ) -> ReplayClaim | None:
         """Claim the oldest replay of these kinds that has not ended and that nobody executes, or the given one.
+
+        Args:
+            kinds: of these.
+            replay_id: this one alone.
+            put_off: none of these.
+            came_back: these after all others, in this order.
 
         Returns:
             The claim, which its holder closes; None when there is nothing to claim.
@@ -172,7 +204,13 @@ class ReplayClaims:
         Raises:
             DatabaseUnreachableError, SchemaMissingError, StatementFailedError: as Postgres says. It can be tried again.
         """
-        return self._first(_OPEN, {"kinds": list(kinds), "id": replay_id}, are_open=True)
+        values = {
+            "kinds": list(kinds),
+            "id": replay_id,
+            "put_off": list(put_off),
+            "came_back": list(came_back),
+        }
+        return self._first(_OPEN, values, are_open=True)
 
     def claim_unreleased(self) -> ReplayClaim | None:
         """Claim the oldest redrive that ended early and has letters left, which nobody executes any more.

@@ -8,16 +8,19 @@ has committed is in Postgres. What other replays had sent by then is on `outbox.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from threading import Lock
 from typing import Final, Protocol
 
 from connectors.counted import counted
 from streams.replay.source import NotYet
 from streams.topics import ATTEMPTS, EVENTS, RECORDER_GROUP, REDELIVERY, WORKER_GROUP
 
-__all__ = ["AsksOffsets", "Completeness", "left_to_commit"]
+__all__ = ["AsksOffsets", "Completeness", "KeptCompleteness", "left_to_commit"]
 
 _WORK: Final = (EVENTS, REDELIVERY)
+_KEPT: Final = 1_000
 
 
 class AsksOffsets(Protocol):
@@ -99,3 +102,31 @@ class Completeness:
         if not left:
             self._reached.add(topic)
         return left
+
+
+class KeptCompleteness:
+    """What recoveries have noted, for when they are tried again. Of one process's threads.
+
+    Where the workers are always a little behind, notes that were made anew each time would never be reached.
+
+    Args:
+        offsets: asked about Kafka.
+    """
+
+    def __init__(self, offsets: AsksOffsets) -> None:
+        self._offsets = offsets
+        self._lock = Lock()
+        self._kept: OrderedDict[str, tuple[Hashable, Completeness]] = OrderedDict()
+
+    def of(self, replay_id: str, *, others: Hashable) -> Completeness:
+        """The notes of a recovery whose claim is held; new ones once others for its target have gone on.
+
+        What those sent since is on `outbox.redelivery` behind the end that was noted.
+        """
+        with self._lock:
+            known = self._kept.get(replay_id)
+            if known is None or known[0] != others:
+                known = self._kept[replay_id] = others, Completeness(self._offsets)
+                if len(self._kept) > _KEPT:
+                    self._kept.popitem(last=False)
+            return known[1]

@@ -20,6 +20,7 @@ from streams.errors import RecordMalformed
 from streams.records.delivery import Unrouted
 from streams.records.wire import decode_delivery, decode_event, header_map, read_origin
 from streams.replay.outlet import SentKey
+from streams.replay.pace import LARGEST_BATCH_BYTES
 from streams.replay.source import Batch, Sendable, Start, Verdict
 
 __all__ = ["LettersSource", "ReadsPlaces", "redriven"]
@@ -31,8 +32,13 @@ _AT_ONCE: Final = 1_000
 class ReadsPlaces(Protocol):
     """What this needs of Kafka."""
 
-    def read(self, partition: int, wanted: Sequence[int]) -> Mapping[int, ReadRecord]:
-        """The records of `outbox.dead-letter` at these offsets of a partition, but for those that are gone."""
+    def read(
+        self, partition: int, wanted: Sequence[int], *, most_bytes: int
+    ) -> tuple[Mapping[int, ReadRecord], int]:
+        """The records of `outbox.dead-letter` at these offsets of a partition, but for those that are gone.
+
+        No further than to so many bytes of values; and how many of `wanted` were looked for.
+        """
         ...
 
 
@@ -91,14 +97,17 @@ class LettersSource:
             if least >= end:
                 continue
             letters = self._store.given(self._replay_id, partition=partition, least=least, end=end, most=most)
+            if not letters:
+                self._next[partition] = end
+                continue
+            records, looked = self._reader.read(
+                partition, [letter.offset for letter in letters], most_bytes=LARGEST_BATCH_BYTES
+            )
+            read = letters[:looked]
             # Fewer than could be: those were all of this partition.
-            self._next[partition] = letters[-1].offset + 1 if len(letters) == most else end
-            if letters:
-                return Batch(
-                    read=len(letters),
-                    deliveries=self._sendable(partition, letters),
-                    next_offsets=dict(self._next),
-                )
+            is_last = looked == len(letters) < most
+            self._next[partition] = end if is_last else read[-1].offset + 1
+            return Batch(read=looked, deliveries=self._sendable(read, records), next_offsets=dict(self._next))
         return None
 
     def still_due(self, deliveries: Sequence[Sendable]) -> Sequence[Sendable]:
@@ -140,8 +149,7 @@ class LettersSource:
     def close(self) -> None:
         """Nothing of it is open between two batches."""
 
-    def _sendable(self, partition: int, letters: Sequence[GivenLetter]) -> list[Sendable]:
-        records = self._reader.read(partition, [letter.offset for letter in letters])
+    def _sendable(self, letters: Sequence[GivenLetter], records: Mapping[int, ReadRecord]) -> list[Sendable]:
         deliveries: list[Sendable] = []
         left: list[UUID] = []
         for letter in letters:

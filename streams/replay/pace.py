@@ -1,16 +1,28 @@
-"""The pace of a replay: so many a second, evenly. Pure."""
+"""The pace of a replay: so many a second, evenly, in batches that are bounded in number and bytes. Pure."""
 
 from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["DEFAULT_RATE_PER_S", "LEAST_RATE_PER_S", "MOST_RATE_PER_S", "Pace", "batch_size"]
+from outbox.payload import MAX_PAYLOAD_BYTES
+
+__all__ = [
+    "DEFAULT_RATE_PER_S",
+    "LARGEST_BATCH_BYTES",
+    "LEAST_RATE_PER_S",
+    "MOST_RATE_PER_S",
+    "Pace",
+    "batch_size",
+    "surely_fitting",
+]
 
 DEFAULT_RATE_PER_S: Final = 100.0
 
 LEAST_RATE_PER_S: Final = 0.1
 MOST_RATE_PER_S: Final = 10_000.0
 _LARGEST_BATCH: Final = 500
+LARGEST_BATCH_BYTES: Final = 8 * 1024 * 1024
+"""A batch ends at so many bytes of payload: it is held in memory, by each of a process's threads."""
 
 
 def batch_size(rate_per_s: float) -> int:
@@ -20,6 +32,19 @@ def batch_size(rate_per_s: float) -> int:
     [1, 100, 500]
     """
     return max(1, min(_LARGEST_BATCH, round(rate_per_s)))
+
+
+def surely_fitting(payload_bytes: int) -> int:
+    """How many records more fit into a batch that has so many bytes, however large they are.
+
+    >>> (
+    ...     surely_fitting(0),
+    ...     surely_fitting(LARGEST_BATCH_BYTES - MAX_PAYLOAD_BYTES),
+    ...     surely_fitting(LARGEST_BATCH_BYTES),
+    ... )
+    (8, 1, 0)
+    """
+    return max(0, LARGEST_BATCH_BYTES - payload_bytes) // MAX_PAYLOAD_BYTES
 
 
 class Pace:

@@ -20,10 +20,12 @@ from connectors.kafka.topic_offsets import TopicOffsets
 from connectors.postgres.errors import PostgresError
 from connectors.postgres.replay_claim import ReplayClaims
 from connectors.postgres.stored_replay import ReplayKind
+from streams.replay.completeness import KeptCompleteness
 from streams.replay.outlet import Outlet
 from streams.replay.release import release_letters
-from streams.replay.replayer import Replayer
+from streams.replay.replayer import Came, Replayer
 from streams.replay.sources import Sources
+from streams.replay.turns import Turns
 from streams.settings import Settings
 
 __all__ = ["LONG", "SHORT", "ReplayThreads", "new_replayer", "release_here", "replay_here"]
@@ -38,19 +40,28 @@ LONG: Final[tuple[ReplayKind, ...]] = ("redrive", "recovery", "range")
 
 _LONG_AT_ONCE: Final = 3
 _LOOK_EVERY_S: Final = 3.0
+#: A replay that may not begin yet has five seconds of a thread, and the others theirs.
+_ASKS: Final = 10
 _STOP_WITHIN_S: Final = 10.0
 
 
-def new_replayer(settings: Settings, *, stopping: threading.Event) -> Replayer:
-    """A replayer for one thread, which ends when `stopping` is set."""
+def new_replayer(
+    settings: Settings,
+    *,
+    stopping: threading.Event,
+    kept: KeptCompleteness | None = None,
+    asks: int | None = None,
+) -> Replayer:
+    """A replayer for one thread, which ends when `stopping` is set. `asks` is as `Replayer` has it."""
     servers = settings.kafka_bootstrap_servers
     offsets = TopicOffsets(servers)
     return Replayer(
-        new_source=Sources(settings, offsets=offsets),
+        new_source=Sources(settings, offsets=offsets, kept=kept),
         new_outlet=lambda: Outlet(servers, offsets=offsets),
         pause=lambda seconds: _pause(stopping, seconds),
         stopping=stopping.is_set,
         monotonic_s=time.monotonic,
+        asks=asks,
     )
 
 
@@ -82,7 +93,7 @@ def release_here(settings: Settings) -> None:
     sources = Sources(settings, offsets=offsets)
     claims = ReplayClaims(settings.database_url.get_secret_value())
     try:
-        while release_letters(claims, sources, lambda: Outlet(servers, offsets=offsets)):
+        while release_letters(claims, sources, lambda: Outlet(servers, offsets=offsets), _passed):
             pass
     finally:
         claims.close()
@@ -100,6 +111,8 @@ class ReplayThreads:
         self._stopping = threading.Event()
         self._news = threading.Condition()
         self._told = 0
+        self._turns = Turns(monotonic_s=time.monotonic)
+        self._kept = KeptCompleteness(TopicOffsets(settings.kafka_bootstrap_servers))
         self._threads = [
             threading.Thread(target=self._work, args=(kinds,), name=f"outbox-replayer-{number}", daemon=True)
             for number, kinds in enumerate((SHORT, *[LONG] * _LONG_AT_ONCE))
@@ -129,17 +142,15 @@ class ReplayThreads:
 
     def _work(self, kinds: Collection[ReplayKind]) -> None:
         claims = ReplayClaims(self._settings.database_url.get_secret_value())
-        replayer = new_replayer(self._settings, stopping=self._stopping)
+        replayer = new_replayer(self._settings, stopping=self._stopping, kept=self._kept, asks=_ASKS)
         heard, away = 0, False
         while not self._stopping.is_set():
             rested = True
             try:
-                claim = claims.claim(kinds)
-                if claim is not None:
-                    # What has to be tried again is tried after a rest: whatever is away isn't back at once.
-                    rested = replayer.execute(claim) == "again"
-                elif "redrive" in kinds:
-                    rested = not self._released(claims)
+                came = self._next(claims, kinds, replayer)
+                rested = came is None
+                if came in {None, "again"} and "redrive" in kinds and self._released(claims):
+                    rested = False
                 away = False
             except PostgresError as error:
                 if not away:
@@ -152,12 +163,25 @@ class ReplayThreads:
         with suppress(PostgresError):
             claims.close()
 
+    def _next(self, claims: ReplayClaims, kinds: Collection[ReplayKind], replayer: Replayer) -> Came | None:
+        """Execute the replay whose turn it is; None if there is none. One that can't get on leaves the rest theirs."""
+        claim = claims.claim(kinds, put_off=self._turns.resting(), came_back=self._turns.all())
+        if claim is None:
+            return None
+        came = replayer.execute(claim)
+        if came == "again":
+            self._turns.came_back(claim.replay_id)
+        return came
+
     def _released(self, claims: ReplayClaims) -> bool:
         """Whether a redrive that was stopped had letters to be opened again."""
         servers = self._settings.kafka_bootstrap_servers
         offsets = TopicOffsets(servers)
         return release_letters(
-            claims, Sources(self._settings, offsets=offsets), lambda: Outlet(servers, offsets=offsets)
+            claims,
+            Sources(self._settings, offsets=offsets),
+            lambda: Outlet(servers, offsets=offsets),
+            lambda seconds: not self._stopping.wait(seconds),
         )
 
     def _rest(self, heard: int) -> int:
@@ -170,3 +194,8 @@ class ReplayThreads:
 
 def _pause(stopping: threading.Event, seconds: float) -> None:
     stopping.wait(seconds)
+
+
+def _passed(seconds: float) -> bool:
+    time.sleep(seconds)
+    return True

@@ -13,6 +13,7 @@ from uuid import UUID
 import psycopg
 
 from connectors.kafka.range_reader import RangeReader
+from connectors.kafka.read_record import ReadRecord
 from connectors.kafka.topic_offsets import TopicOffsets
 from connectors.postgres.connection import database_time
 from connectors.postgres.delivery_statuses import statuses_of
@@ -21,6 +22,7 @@ from connectors.postgres.errors import EndpointNotFoundError, EndpointUnreadable
 from connectors.postgres.log_rows import DeliveryStatus
 from connectors.webhook.endpoint import Endpoint
 from streams.errors import ReplayRefused
+from streams.records.wire import header_map
 from streams.replay.recovery_source import CLOCKS_DIFFER
 from streams.topics import ENDPOINTS, EVENTS
 
@@ -112,15 +114,17 @@ class DatabaseAndKafka:
 
     def _is_told(self) -> bool:
         """Whether the endpoint's record of its last change, or a later one, is on `outbox.endpoints`."""
+        changed_at = self._changed_at or self.now()
         ends = self._offsets.ends(ENDPOINTS)
         if self._unread is None:
-            self._unread = self._offsets.at_time(ENDPOINTS, (self._changed_at or self.now()) - CLOCKS_DIFFER)
+            self._unread = self._offsets.at_time(ENDPOINTS, changed_at - CLOCKS_DIFFER)
         begins = {number: min(self._unread.get(number, 0), end) for number, end in ends.items()}
         reader = self._range(ENDPOINTS, begins, ends)
         try:
             key, told = self._endpoint_id.encode(), False
             while not reader.done:
-                told = any(record.key == key for record in reader.read(_READ)) or told
+                mine = [record for record in reader.read(_READ) if record.key == key]
+                told = any(_is_since(record, changed_at) for record in mine) or told
             self._unread = ends
             return told
         finally:
@@ -128,3 +132,16 @@ class DatabaseAndKafka:
 
     def _range(self, topic: str, begins: Mapping[int, int], ends: Mapping[int, int]) -> RangeReader:
         return RangeReader(self._servers, topic=topic, begins=begins, ends=ends, client_id=_CLIENT)
+
+
+def _is_since(record: ReadRecord, changed_at: datetime) -> bool:
+    """Whether a record of the endpoint was told at its change, or after it.
+
+    Exact, for both times are Postgres' clock: the row that tells of a change is written right after it, in the same
+    transaction, and before the endpoint's lock is given up for the next change.
+    """
+    try:
+        told_at = datetime.fromisoformat(header_map(record.headers)["created-at"].decode())
+    except (KeyError, ValueError):
+        return False
+    return told_at.tzinfo is not None and told_at >= changed_at

@@ -25,6 +25,7 @@ from streams.records.delivery import Delivery, Origin
 from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.records.wire import decode_event, header_map
 from streams.replay.completeness import Completeness
+from streams.replay.pace import surely_fitting
 from streams.replay.selection import RecoverySelection
 from streams.replay.source import Batch, NotYet, Sendable, Start, Verdict
 from streams.topics import EVENTS
@@ -173,16 +174,20 @@ class RecoverySource:
         if self._range.done:
             return None
         endpoint = self._ports.endpoint()
-        count = 0
+        count = payload_bytes = 0
         wanted: list[Delivery] = []
-        while len(wanted) < most and count < _READ and not self._range.done:
+        while count < _READ and not self._range.done:
             # No more than fit, whatever they are: what is given out is behind us.
-            records = self._range.read(most - len(wanted))
+            room = min(most - len(wanted), surely_fitting(payload_bytes))
+            if not room:
+                break
+            records = self._range.read(room)
             count += len(records)
             for record in records:
                 event = _event(record)
                 if event is not None and self._window.has(event) and _is_wanted(endpoint, event):
                     wanted.append(self._delivery(event, record))
+                    payload_bytes += len(event.payload)
         return Batch(read=count, deliveries=wanted, next_offsets=dict(self._range.next_offsets))
 
     def still_due(self, deliveries: Sequence[Sendable]) -> Sequence[Sendable]:

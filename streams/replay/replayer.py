@@ -31,7 +31,7 @@ from streams.replay.outlet import Outlet, SentKey, sent_key
 from streams.replay.pace import Pace, batch_size
 from streams.replay.source import NotYet, Sendable, Source
 
-__all__ = ["Came", "Replayer"]
+__all__ = ["TAKEOVER_AFTER_S", "Came", "Replayer"]
 
 _log = structlog.get_logger("streams.replay")
 
@@ -40,7 +40,9 @@ Came = Literal["ended", "interrupted", "again"]
 
 _ASK_AGAIN_S: Final = 0.5
 _CHECK_EVERY_S: Final = 1.0
-_TAKEOVER_AFTER_S: Final = 2 * _CHECK_EVERY_S
+TAKEOVER_AFTER_S: Final = 2 * _CHECK_EVERY_S
+"""From a claim until what was sent is looked for: who lost the claim has found that out by then."""
+
 #: Shorter waits are left to add up: a thread can't sleep that exactly.
 _LEAST_WAIT_S: Final = 0.005
 _FLUSH_S: Final = 0.25
@@ -51,6 +53,10 @@ _REMEMBERED: Final = 50_000
 
 class _Interrupted(Exception):  # noqa: N818 - it ends the work, and is no error
     """Our own process stops."""
+
+
+class _NotYet(Exception):  # noqa: N818 - as above
+    """What it waits for takes longer: others have their turn first."""
 
 
 class _Stopped(Exception):  # noqa: N818 - as above
@@ -74,6 +80,8 @@ class Replayer:
         pause: lets so many seconds pass, or fewer when the process is to stop.
         stopping: whether it is to stop.
         monotonic_s: seconds that only go forward.
+        asks: how often a replay that may not begin yet is asked, each half a second, before it is left for later;
+            None: until it may. What it has found out by then has to be kept outside, or it may never begin.
     """
 
     def __init__(
@@ -84,7 +92,9 @@ class Replayer:
         pause: Callable[[float], None],
         stopping: Callable[[], bool],
         monotonic_s: Callable[[], float],
+        asks: int | None = None,
     ) -> None:
+        self._asks = asks
         self._new_source = new_source
         self._new_outlet = new_outlet
         self._pause = pause
@@ -105,6 +115,8 @@ class Replayer:
                 self._run(replay, claim)
             except _Interrupted:
                 return "interrupted"
+            except _NotYet:
+                return "again"
             except _Stopped:
                 pass
             except ReplayRefused as error:
@@ -130,7 +142,7 @@ class Replayer:
         source, outlet = self._new_source(replay, claim), self._new_outlet()
         execution = _Execution(claim, source, outlet, self._pause, self._stopping, self._monotonic_s)
         try:
-            execution.run(replay)
+            execution.run(replay, asks=self._asks)
         finally:
             # Before the claim is given up: nothing of ours may come after the look of who takes over.
             outlet.close()
@@ -159,15 +171,15 @@ class _Execution:
         self._checked_s = monotonic_s()
         self._seen: OrderedDict[SentKey, None] = OrderedDict()
 
-    def run(self, replay: Replay) -> None:
+    def run(self, replay: Replay, *, asks: int | None) -> None:
         """Execute it to its end."""
         sent_before: frozenset[SentKey] = frozenset()
         if replay.started_at is None:
-            self._start()
+            self._start(asks)
             replay = self._check()
         else:
             # Who had it may have lost its session alone: by then it has found that out, and sends no more.
-            self._let_pass(_TAKEOVER_AFTER_S)
+            self._let_pass(TAKEOVER_AFTER_S)
             sent_before = self._outlet.sent_since(replay.id, replay.sent_offsets or {})
         self._source.open(replay)
         position = _Position(replay.next_offsets, replay.sent_offsets or {})
@@ -185,12 +197,15 @@ class _Execution:
         verdict = self._source.verdict(self._claim.replay())
         self._claim.end(verdict.status, error=verdict.error, warning=verdict.warning)
 
-    def _start(self) -> None:
-        said = ""
+    def _start(self, asks: int | None) -> None:
+        said, asked = "", 0
         while isinstance(plan := self._source.plan(), NotYet):
             if plan.reason != said:
                 said = plan.reason
                 self._claim.wait_for(said)
+            asked += 1
+            if asked == asks:
+                raise _NotYet
             self._pause(_ASK_AGAIN_S)
             self._check()
         self._claim.start(

@@ -17,7 +17,7 @@ from connectors.postgres.stored_replay import Replay, ReplayKind
 from streams import topics
 from streams.errors import ReplayRefused
 from streams.records.target import parse_target
-from streams.replay.completeness import Completeness
+from streams.replay.completeness import KeptCompleteness
 from streams.replay.letters_source import LettersSource
 from streams.replay.places_source import PlacesSource
 from streams.replay.recovery_ports import DatabaseAndKafka
@@ -38,10 +38,14 @@ class Sources:
     Args:
         settings: where Kafka is, and how long the delivery log keeps.
         offsets: asked about Kafka's topics.
+        kept: what recoveries have noted so far, shared by the threads of a process.
     """
 
-    def __init__(self, settings: Settings, *, offsets: TopicOffsets) -> None:
+    def __init__(
+        self, settings: Settings, *, offsets: TopicOffsets, kept: KeptCompleteness | None = None
+    ) -> None:
         self._settings = settings
+        self._kept = kept or KeptCompleteness(offsets)
         self._offsets = offsets
         self._kinds: Mapping[ReplayKind, Callable[[Replay, ReplayClaim], Source]] = {
             "resend": self._places,
@@ -85,5 +89,5 @@ class Sources:
                 offsets=self._offsets,
                 log_retention_days=self._settings.log_retention_days,
             ),
-            completeness=Completeness(self._offsets),
+            completeness=self._kept.of(replay.id, others=claim.recovered_so_far(replay.target or "")),
         )

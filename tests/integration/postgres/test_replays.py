@@ -131,6 +131,50 @@ def test_two_recoveries_of_one_target_never_run_at_once(
         assert another.replay().id == younger.id
 
 
+def test_many_recoveries_of_one_target_hide_nothing(url: str, two: tuple[ReplayClaims, ReplayClaims]) -> None:
+    """One of them at a time is looked at, the running one first, however many were asked for before others."""
+    recoveries = [asked(url) for _ in range(101)]
+    other = asked(url, target="endpoint:ep_2")
+    first, second = two
+    with claimed(first, recoveries[7].id) as claim:
+        claim.start(begins={}, ends={}, sent_from={}, to_read=9, warning=None)
+        with claimed(second) as another:
+            assert another.replay().id == other.id
+    with claimed(second) as claim:
+        assert claim.replay().id == recoveries[7].id
+
+
+def test_what_came_back_stands_behind_the_others(url: str, two: tuple[ReplayClaims, ReplayClaims]) -> None:
+    """In the order in which it came back; what is put off is not claimed at all, nor another in its place."""
+    ids = [asked(url, target=f"endpoint:ep_{number}").id for number in range(3)]
+    asked(url, target="endpoint:ep_0")
+    claims = two[0]
+
+    def whose_turn(put_off: list[str], came_back: list[str]) -> str | None:
+        claim = claims.claim(KINDS, put_off=put_off, came_back=came_back)
+        if claim is None:
+            return None
+        with claim:
+            return claim.replay_id
+
+    assert whose_turn([], [ids[1], ids[0]]) == ids[2]
+    assert whose_turn([ids[2]], [ids[1], ids[0]]) == ids[1]
+    assert whose_turn(ids, ids) is None
+
+
+def test_what_others_have_recovered_shows(url: str, two: tuple[ReplayClaims, ReplayClaims]) -> None:
+    """A recovery whose turn comes later must not trust what it noted before another of its target has sent."""
+    asked(url)
+    with claimed(two[0]) as claim:
+        seen = [claim.recovered_so_far("endpoint:ep_1"), claim.recovered_so_far("endpoint:ep_1")]
+        assert seen[0] == seen[1]
+        claim.start(begins={}, ends={}, sent_from={}, to_read=9, warning=None)
+        seen.append(claim.recovered_so_far("endpoint:ep_1"))
+        claim.advance(read=1, sent=1, skipped=0, next_offsets={}, sent_from={})
+        seen.append(claim.recovered_so_far("endpoint:ep_1"))
+    assert len(set(seen)) == 3
+
+
 def test_one_that_was_stopped_stays_so(url: str, two: tuple[ReplayClaims, ReplayClaims]) -> None:
     """Who executes it may count what it has sent, and can't end it otherwise."""
     replay = asked(url)

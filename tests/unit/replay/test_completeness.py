@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streams.replay.completeness import Completeness
+from streams.replay.completeness import Completeness, KeptCompleteness
 from streams.replay.source import NotYet
 from streams.topics import ATTEMPTS, EVENTS, RECORDER_GROUP, REDELIVERY, WORKER_GROUP
 
@@ -77,3 +77,23 @@ def test_what_is_deleted_is_not_waited_for() -> None:
     kafka.commit[RECORDER_GROUP, ATTEMPTS] = {}
     kafka.begin[ATTEMPTS] = {0: 7, 1: 5}
     assert Completeness(kafka).events_end() == {0: 10, 1: 0}
+
+
+def test_who_is_tried_again_keeps_what_it_has_noted() -> None:
+    """A backlog that never ends would hold up for ever who notes its end anew each time."""
+    kafka = Kafka()
+    kafka.commit[WORKER_GROUP, EVENTS] = {0: 8}
+    kept = KeptCompleteness(kafka)
+    assert "2 records" in reason(kept.of("r", others=0))
+    kafka.end[EVENTS], kafka.commit[WORKER_GROUP, EVENTS] = {0: 12, 1: 0}, {0: 10}
+    assert kept.of("r", others=0).events_end() == {0: 10, 1: 0}
+    assert "2 records" in reason(kept.of("another", others=0))
+
+
+def test_what_was_noted_before_others_have_sent_counts_no_more() -> None:
+    """Their deliveries stand behind the noted end, so the log needn't have them: they would be sent twice."""
+    kafka = Kafka()
+    kept = KeptCompleteness(kafka)
+    assert kept.of("r", others=0).events_end() == {0: 10, 1: 0}
+    kafka.end[REDELIVERY] = {0: 6, 1: 0}
+    assert "2 records of outbox.redelivery" in reason(kept.of("r", others=2))

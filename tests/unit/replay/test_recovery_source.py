@@ -17,6 +17,7 @@ from connectors.postgres.delivery_id import delivery_id
 from connectors.postgres.stored_replay import NewReplay, Replay
 from connectors.webhook.endpoint import Endpoint
 from outbox.event import Event
+from outbox.payload import MAX_PAYLOAD_BYTES
 from streams.errors import ReplayRefused
 from streams.records.delivery import Delivery, Origin
 from streams.records.target import TEST_EVENT_TYPE, TargetName
@@ -247,6 +248,21 @@ def test_whoever_goes_on_from_a_batch_repeats_and_skips_nothing() -> None:
         assert one == Delivery(
             event=one.event, target=TARGET, origin=one.origin, replay_id=a_replay(start).id
         )
+
+
+def test_a_batch_of_large_events_ends_at_8_mib() -> None:
+    """500 of the largest would be half a gigabyte in memory. None is left out for that."""
+    world = World(*events(30, payload=bytes(MAX_PAYLOAD_BYTES)))
+    source = world.source()
+    start = source.plan()
+    assert isinstance(start, Start)
+    source.open(a_replay(start))
+    sizes = []
+    while (batch := source.read(500)) is not None:
+        assert batch.read == len(batch.deliveries)
+        sizes.append(sum(len(one.event.payload) for one in batch.deliveries))
+    assert max(sizes) <= 8 * 1024 * 1024
+    assert sum(sizes) == 30 * MAX_PAYLOAD_BYTES
 
 
 def test_it_begins_before_the_time_for_clocks_differ() -> None:

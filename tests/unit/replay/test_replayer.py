@@ -55,6 +55,8 @@ class World:
         self.seconds = 0.0
         self.acknowledged_after_s = 0.0
         self.stop = threading.Event()
+        self.may_begin = True
+        self.asks: int | None = None
 
     def replayer(self) -> Replayer:
         return Replayer(
@@ -63,6 +65,7 @@ class World:
             pause=self._pause,
             stopping=self.stop.is_set,
             monotonic_s=lambda: self.seconds,
+            asks=self.asks,
         )
 
     def execute(self) -> str:
@@ -158,6 +161,8 @@ class Source:
 
     def plan(self) -> Start | NotYet:
         self._world.at_step("plan")
+        if not self._world.may_begin:
+            return NotYet("the workers have 3 records to settle first")
         count = len(self._world.deliveries)
         return Start(begins={0: 0}, ends={0: count}, to_read=count)
 
@@ -265,6 +270,21 @@ def test_what_is_away_is_told_and_tried_again() -> None:
     assert world.replay.status == "running"
     assert "timed out" in (world.replay.waits_for or "")
     world.at_step = lambda _step: None
+    assert world.execute() == "ended"
+    assert sent(world) == wanted(world)
+
+
+def test_one_that_may_not_begin_yet_is_left_for_later() -> None:
+    """Else three of them would hold all threads; and it says what it waits for."""
+    world = World(8)
+    world.may_begin, world.asks = False, 10
+    assert world.execute() == "again"
+    assert 4.0 < world.seconds < 6.0
+    assert (world.replay.status, world.replay.waits_for) == (
+        "waiting",
+        "the workers have 3 records to settle first",
+    )
+    world.may_begin = True
     assert world.execute() == "ended"
     assert sent(world) == wanted(world)
 
