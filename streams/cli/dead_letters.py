@@ -6,14 +6,13 @@ on `outbox.redelivery` for the workers. Shows no payload: Postgres has none.
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Annotated, Any, Final
 
 import psycopg
 import typer
 
 from connectors.counted import counted
-from connectors.postgres.connection import connect, database_time
+from connectors.postgres.connection import connect
 from connectors.postgres.dead_letter import LETTER_STATUSES, DeadLetterQuery, LetterStatus
 from connectors.postgres.dead_letters import DeadLetters, LetterGroup
 from connectors.postgres.errors import NothingToRedriveError
@@ -28,6 +27,7 @@ from streams.cli.letter_choice import (
     TargetOption,
     TypeOption,
     UntilOption,
+    as_of_now,
     letter_query,
     letter_statuses,
 )
@@ -186,7 +186,7 @@ def redrive(  # noqa: PLR0913 - one option for each filter
             release_here(settings)
         with _connected(settings) as connection:
             connection.autocommit = True
-            query = _as_of_now(connection, query)
+            query = as_of_now(connection, query)
             poison: Poison = "include" if include_poison else "refuse" if ids else "leave"
             groups = _groups(connection, query, poison=poison)
             if not groups:
@@ -231,19 +231,11 @@ def discard(  # noqa: PLR0913 - one option for each filter
 
     Their records stay in Kafka until its retention ends them.
     """
-    asked = {
-        "code": code,
-        "class_": class_,
-        "target": target,
-        "event_type": event_type,
-        "event": event,
-        "since": since,
-        "until": until,
-    }
-    query = _chosen(ids, asked, all_of_them=all_of_them)
+    asked = {"code": code, "class_": class_, "target": target, "event_type": event_type, "event": event}
+    query = _chosen(ids, {**asked, "since": since, "until": until}, all_of_them=all_of_them)
     with said_plainly(), _connected(_database()) as connection:
         connection.autocommit = True
-        query = _as_of_now(connection, query)
+        query = as_of_now(connection, query)
         groups = _groups(connection, query, poison="include")
         if not _agreed(groups, "discard", dry_run=dry_run, yes=yes, as_json=as_json):
             return
@@ -261,12 +253,6 @@ def _chosen(ids: Sequence[str] | None, asked: dict[str, Any], *, all_of_them: bo
     if not ids and not all_of_them and all(value is None for value in asked.values()):
         raise typer.BadParameter("say which: ids, options that choose, or --all", param_hint="ID")
     return letter_query(ids=ids, statuses=_OPEN, **asked)
-
-
-def _as_of_now(connection: psycopg.Connection[Any], query: DeadLetterQuery) -> DeadLetterQuery:
-    """Without those that die while somebody reads how many there are, and makes up their mind."""
-    now = database_time(connection)
-    return replace(query, until=now if query.until is None else min(query.until, now))
 
 
 def _groups(

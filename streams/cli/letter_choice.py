@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Sequence
-from typing import Annotated, Final
+from dataclasses import replace
+from typing import Annotated, Any, Final
 from uuid import UUID
 
+import psycopg
 import typer
 
+from connectors.postgres.connection import database_time
 from connectors.postgres.dead_letter import (
     LETTER_CLASSES,
     LETTER_STATUSES,
@@ -24,6 +27,7 @@ __all__ = [
     "TargetOption",
     "TypeOption",
     "UntilOption",
+    "as_of_now",
     "letter_query",
     "letter_statuses",
 ]
@@ -116,3 +120,9 @@ def _uuid(text: str, *, option: str) -> UUID:
         return UUID(text)
     except ValueError:
         raise typer.BadParameter("an id is a UUID", param_hint=option) from None
+
+
+def as_of_now(connection: psycopg.Connection[Any], query: DeadLetterQuery) -> DeadLetterQuery:
+    """Without those that die while somebody reads how many there are, and makes up their mind."""
+    now = database_time(connection)
+    return replace(query, until=now if query.until is None else min(query.until, now))
