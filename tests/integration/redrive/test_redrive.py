@@ -189,7 +189,7 @@ def test_what_is_gone_from_kafka_stays_open(running: Pipeline, api: ApiProcess) 
         "open"
     }
     asked = ask(api, gone.id, key="gone")
-    failed = api.wait_for(asked.body["id"])
+    failed = api.wait_for(asked.body["id"], "done", "failed")
     assert (failed["status"], failed["sent"]) == ("failed", 0)
     assert "append their events again" in failed["error"]
     # The same request again is the same replay, which has ended: no letter may be given to it.
