@@ -181,8 +181,8 @@ def redrive(  # noqa: PLR0913 - one option for each filter
     query = _chosen(ids, asked, all_of_them=all_of_them)
     with said_plainly():
         settings = load_settings(needs=("database_url", "kafka_bootstrap_servers"))
-        configure_log(form=settings.log_format, level="error")  # what matters is said here
         if not dry_run:
+            configure_log(form=settings.log_format, level="error")  # what matters is said here
             release_here(settings)
         with _connected(settings) as connection:
             connection.autocommit = True
