@@ -10,23 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import Any, Final, LiteralString
 from uuid import UUID
 
 import psycopg
 from psycopg.rows import dict_row
 
+from connectors.epoch import epoch_ms
 from connectors.postgres.audit import A_PROGRAM, Actor, AuditLog
 from connectors.postgres.connection import statement_errors
 from connectors.postgres.dead_letter import DeadLetter, DeadLetterPage, DeadLetterQuery, LetterClass
 from connectors.postgres.delivery_id import created_at_of, delivery_id
-from connectors.postgres.errors import CursorInvalidError, DeadLetterNotFoundError
+from connectors.postgres.errors import DeadLetterNotFoundError
+from connectors.postgres.log_page import after, in_utc, read_id, where
 
 __all__ = ["DeadLetters", "FirstError", "LetterGroup", "chosen_letters", "letters_statement"]
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MS: Final = timedelta(milliseconds=1)
 
 _SELECT: Final = """
 select id, place_partition || '/' || place_offset as place, class as letter_class, code, error, event_id, event_type,
@@ -98,7 +97,7 @@ class DeadLetters:
         statement, values = letters_statement(query, limit=limit, cursor=cursor)
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
             rows.execute(statement, values)
-            found = tuple(_letter(row) for row in rows)
+            found = tuple(DeadLetter(**in_utc(row)) for row in rows)
         more = len(found) > limit
         page = found[:limit]
         return DeadLetterPage(letters=page, next_cursor=str(page[-1].id) if more else None)
@@ -109,10 +108,10 @@ class DeadLetters:
         Raises:
             DeadLetterNotFoundError: there is none of this id, or no longer.
         """
-        wanted = _uuid(letter_id)
-        if wanted is None or created_at_of(wanted) is None:
+        wanted = read_id(letter_id)
+        if wanted is None:
             raise DeadLetterNotFoundError(letter_id)
-        page = self.list(DeadLetterQuery(ids=(wanted,)), limit=1)
+        page = self.list(DeadLetterQuery(ids=(wanted[1],)), limit=1)
         if not page.letters:
             raise DeadLetterNotFoundError(letter_id)
         return page.letters[0]
@@ -121,11 +120,12 @@ class DeadLetters:
         """Return its first failure; None where the delivery log has none: of a whole record, or no longer."""
         if letter.event_id is None or letter.target is None or letter.created_at is None:
             return None
-        created_at_ms = round((letter.created_at - _EPOCH) / _MS)
         values = {
             "created_at": letter.created_at,
             "delivery_id": delivery_id(
-                event_id=letter.event_id, target=letter.target, created_at_ms=created_at_ms
+                event_id=letter.event_id,
+                target=letter.target,
+                created_at_ms=epoch_ms(letter.created_at),
             ),
             "replay_id": letter.died_in_replay_id or "",
         }
@@ -133,20 +133,20 @@ class DeadLetters:
             row = rows.execute(_FIRST_ERROR, values).fetchone()
         if row is None:
             return None
-        return FirstError(**{**row, "failed_at": row["failed_at"].astimezone(UTC)})
+        return FirstError(**in_utc(row))
 
     def groups(self, query: DeadLetterQuery) -> tuple[LetterGroup, ...]:
         """Count those that a query finds, by class, code and target; the most frequent first."""
-        where, values = chosen_letters(query)
+        found, values = chosen_letters(query)
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
-            rows.execute(_with(_GROUPS, where), values)
+            rows.execute(_with(_GROUPS, found), values)
             return tuple(LetterGroup(**row) for row in rows)
 
     def discard(self, query: DeadLetterQuery) -> int:
         """Put those aside that a query finds and that are open; return how many. Their records stay in Kafka."""
-        where, values = chosen_letters(query, "status = 'open'")
+        found, values = chosen_letters(query, "status = 'open'")
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
-            rows.execute(_with(_DISCARD, where), {**values, "actor": self._actor.name})
+            rows.execute(_with(_DISCARD, found), {**values, "actor": self._actor.name})
             discarded = rows.rowcount
             if discarded:
                 AuditLog(self._connection).add(self._actor, "dead_letters.discarded", endpoint_id=None)
@@ -167,27 +167,19 @@ def letters_statement(
     conditions = [*_conditions(query)]
     values = {**_values(query), "limit": limit + 1}
     if cursor is not None:
-        after_id = _uuid(cursor)
-        after = None if after_id is None else created_at_of(after_id)
-        if after is None:
-            raise CursorInvalidError
         # The first half says nothing new, but Postgres passes over newer partitions by it.
         conditions.append("died_at <= %(after)s and (died_at, id) < (%(after)s, %(after_id)s)")
-        values |= {"after": after, "after_id": after_id}
-    return _SELECT + _joined(conditions) + _NEWEST_FIRST, values
+        values |= after(cursor)
+    return _SELECT + where(conditions) + _NEWEST_FIRST, values
 
 
 def chosen_letters(query: DeadLetterQuery, *also: LiteralString) -> tuple[LiteralString, dict[str, object]]:
     """The `where` of a statement about the letters that a query finds, and its values; `also` narrows it further."""
-    return _joined([*_conditions(query), *also]), _values(query)
+    return where([*_conditions(query), *also]), _values(query)
 
 
-def _joined(conditions: list[LiteralString]) -> LiteralString:
-    return " where " + " and ".join(conditions) if conditions else ""
-
-
-def _with(statement: LiteralString, where: LiteralString) -> LiteralString:
-    return statement.replace("{where}", where)
+def _with(statement: LiteralString, conditions: LiteralString) -> LiteralString:
+    return statement.replace("{where}", conditions)
 
 
 def _values(query: DeadLetterQuery) -> dict[str, object]:
@@ -226,20 +218,3 @@ def _conditions(query: DeadLetterQuery) -> Iterator[LiteralString]:
         yield "died_at >= %(since)s"
     if query.until is not None:
         yield "died_at < %(until)s"
-
-
-def _letter(row: dict[str, Any]) -> DeadLetter:
-    """Times in UTC, whatever zone the session is set to."""
-    return DeadLetter(
-        **{
-            name: value.astimezone(UTC) if name.endswith("_at") and value is not None else value
-            for name, value in row.items()
-        }
-    )
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

@@ -7,14 +7,15 @@ It stops nothing from being delivered twice, and is on no wire: the webhook id i
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from hashlib import blake2b
 from typing import Final
 from uuid import UUID
 
-__all__ = ["created_at_of", "delivery_id", "from_epoch_ms"]
+from connectors.epoch import from_epoch_ms
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+__all__ = ["created_at_of", "delivery_id"]
+
 _HASH_BITS: Final = 74
 _VERSION: Final = 0x8 << 76
 _VARIANT: Final = 0b10 << 62
@@ -44,8 +45,3 @@ def created_at_of(identifier: UUID) -> datetime | None:
     if identifier.version != 8 or created_at_ms > _LAST_MS:  # noqa: PLR2004 - the version above
         return None
     return from_epoch_ms(created_at_ms)
-
-
-def from_epoch_ms(epoch_ms: int) -> datetime:
-    """The moment, exactly: a division would round it."""
-    return _EPOCH + timedelta(milliseconds=epoch_ms)

@@ -9,16 +9,14 @@ looking one up touches one day. Must not: change anything.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC
 from typing import Any, Final, LiteralString
-from uuid import UUID
 
 import psycopg
 from psycopg.rows import dict_row
 
 from connectors.postgres.connection import statement_errors
-from connectors.postgres.delivery_id import created_at_of
-from connectors.postgres.errors import CursorInvalidError, DeliveryNotFoundError
+from connectors.postgres.errors import DeliveryNotFoundError
+from connectors.postgres.log_page import after, in_utc, read_id, where
 from connectors.postgres.logged_delivery import (
     DeliveryPage,
     DeliveryQuery,
@@ -63,7 +61,7 @@ class DeliveryLog:
         statement, values = page_statement(query, limit=limit, cursor=cursor)
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
             rows.execute(statement, values)
-            found = tuple(_delivery(row) for row in rows)
+            found = tuple(LoggedDelivery(**in_utc(row)) for row in rows)
         more = len(found) > limit
         page = found[:limit]
         return DeliveryPage(deliveries=page, next_cursor=str(page[-1].id) if more else None)
@@ -76,17 +74,16 @@ class DeliveryLog:
         Raises:
             DeliveryNotFoundError: there is none of this id, or no longer.
         """
-        wanted = _uuid(delivery_id)
-        created_at = None if wanted is None else created_at_of(wanted)
-        if created_at is None:
+        wanted = read_id(delivery_id)
+        if wanted is None:
             raise DeliveryNotFoundError(delivery_id)
-        values = {"created_at": created_at, "id": wanted, "limit": newest}
+        values = {"created_at": wanted[0], "id": wanted[1], "limit": newest}
         with statement_errors(), self._connection.transaction(), self._cursor() as rows:
             row = rows.execute(_SELECT_ONE, values).fetchone()
-            attempts = [_attempt(each) for each in rows.execute(_SELECT_ATTEMPTS, values)]
+            attempts = [LoggedAttempt(**in_utc(each)) for each in rows.execute(_SELECT_ATTEMPTS, values)]
         if row is None:
             raise DeliveryNotFoundError(delivery_id)
-        return _delivery(row), tuple(reversed(attempts))
+        return LoggedDelivery(**in_utc(row)), tuple(reversed(attempts))
 
     def _cursor(self) -> psycopg.Cursor[dict[str, Any]]:
         return psycopg.Cursor(self._connection, row_factory=dict_row)
@@ -111,15 +108,10 @@ def page_statement(
         "limit": limit + 1,
     }
     if cursor is not None:
-        after_id = _uuid(cursor)
-        after = None if after_id is None else created_at_of(after_id)
-        if after is None:
-            raise CursorInvalidError
         # The first half says nothing new, but Postgres passes over newer partitions by it.
         conditions.append("created_at <= %(after)s and (created_at, id) < (%(after)s, %(after_id)s)")
-        values |= {"after": after, "after_id": after_id}
-    where = " where " + " and ".join(conditions) if conditions else ""
-    return _SELECT + where + _NEWEST_FIRST, values
+        values |= after(cursor)
+    return _SELECT + where(conditions) + _NEWEST_FIRST, values
 
 
 def _conditions(query: DeliveryQuery) -> Iterator[LiteralString]:
@@ -137,26 +129,3 @@ def _conditions(query: DeliveryQuery) -> Iterator[LiteralString]:
         yield "created_at >= %(since)s"
     if query.until is not None:
         yield "created_at < %(until)s"
-
-
-def _delivery(row: dict[str, Any]) -> LoggedDelivery:
-    return LoggedDelivery(**_in_utc(row))
-
-
-def _attempt(row: dict[str, Any]) -> LoggedAttempt:
-    return LoggedAttempt(**_in_utc(row))
-
-
-def _in_utc(row: dict[str, Any]) -> dict[str, Any]:
-    """Times in UTC, whatever zone the session is set to."""
-    return {
-        name: value.astimezone(UTC) if name.endswith("_at") and value is not None else value
-        for name, value in row.items()
-    }
-
-
-def _uuid(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

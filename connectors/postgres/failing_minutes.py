@@ -10,29 +10,30 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final, Self
+
+from connectors.epoch import EPOCH
 
 __all__ = ["LONGEST_KNOWN", "NO_MINUTES", "FailingMinutes", "minute_of"]
 
 LONGEST_KNOWN: Final = timedelta(days=31)
 """What lies further back than this from the newest failure is forgotten."""
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE: Final = timedelta(minutes=1)
 _KNOWN: Final = LONGEST_KNOWN // _MINUTE
 
 
 def minute_of(at: datetime) -> int:
     """The number of the minute, from 1970 on."""
-    return (at - _EPOCH) // _MINUTE
+    return (at - EPOCH) // _MINUTE
 
 
 @dataclass(frozen=True, slots=True)
 class FailingMinutes:
     """Bit 0 is the minute `first`, and is set, unless there is none at all.
 
-    >>> at = datetime(2026, 11, 30, 22, 5, 59, tzinfo=UTC)
+    >>> at = datetime.fromisoformat("2026-11-30T22:05:59Z")
     >>> minutes = FailingMinutes.of_minutes({minute_of(at), minute_of(at) + 3})
     >>> minutes.count, minutes.begin == at.replace(second=0), minutes.after(minute_of(at)).count
     (2, True, 1)
@@ -89,7 +90,7 @@ class FailingMinutes:
     @property
     def begin(self) -> datetime | None:
         """When the first of them began; None if there is none."""
-        return _EPOCH + self.first * _MINUTE if self else None
+        return EPOCH + self.first * _MINUTE if self else None
 
     @property
     def count(self) -> int:

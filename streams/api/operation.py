@@ -23,6 +23,7 @@ from connectors.postgres.errors import (
     DeadLetterNotFoundError,
     DeliveryNotFoundError,
     EndpointNotFoundError,
+    PostgresError,
     ReplayNotFoundError,
 )
 from connectors.postgres.redrives import RedriveStore
@@ -110,10 +111,7 @@ class Call:
         Raises:
             EndpointNotFoundError: what stands there can't be an id, so there is none.
         """
-        endpoint_id = self.path["endpoint_id"]
-        if not ENDPOINT_ID.fullmatch(endpoint_id):
-            raise EndpointNotFoundError("(no id)")
-        return endpoint_id
+        return self._named("endpoint_id", ENDPOINT_ID, EndpointNotFoundError)
 
     @property
     def delivery_id(self) -> str:
@@ -122,10 +120,7 @@ class Call:
         Raises:
             DeliveryNotFoundError: what stands there can't be an id, so there is none.
         """
-        delivery_id = self.path["delivery_id"]
-        if not UUID_FORM.fullmatch(delivery_id):
-            raise DeliveryNotFoundError("(no id)")
-        return delivery_id
+        return self._named("delivery_id", UUID_FORM, DeliveryNotFoundError)
 
     @property
     def dead_letter_id(self) -> str:
@@ -134,10 +129,7 @@ class Call:
         Raises:
             DeadLetterNotFoundError: what stands there can't be an id, so there is none.
         """
-        letter_id = self.path["dead_letter_id"]
-        if not UUID_FORM.fullmatch(letter_id):
-            raise DeadLetterNotFoundError("(no id)")
-        return letter_id
+        return self._named("dead_letter_id", UUID_FORM, DeadLetterNotFoundError)
 
     @property
     def replay_id(self) -> str:
@@ -146,10 +138,14 @@ class Call:
         Raises:
             ReplayNotFoundError: what stands there can't be an id, so there is none.
         """
-        replay_id = self.path["replay_id"].lower()
-        if not UUID_FORM.fullmatch(replay_id):
-            raise ReplayNotFoundError("(no id)")
-        return replay_id
+        return self._named("replay_id", UUID_FORM, ReplayNotFoundError).lower()
+
+    def _named(self, part: str, form: re.Pattern[str], missing: type[PostgresError]) -> str:
+        """What stands in that part of the path, in the form of an id; else it is the error of one that is not there."""
+        name = self.path[part]
+        if not form.fullmatch(name):
+            raise missing("(no id)")
+        return name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

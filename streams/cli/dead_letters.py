@@ -42,7 +42,7 @@ from streams.cli.letter_tables import (
 from streams.cli.recover import DETACH_HELP
 from streams.cli.replay_run import carried_out
 from streams.cli.replay_shown import show_replay, show_result
-from streams.cli.shown import print_json
+from streams.cli.shown import CursorOption, LimitOption, print_json
 from streams.log import configure_log
 from streams.replay.pace import DEFAULT_RATE_PER_S, LEAST_RATE_PER_S, MOST_RATE_PER_S
 from streams.replay.process import release_here
@@ -87,10 +87,8 @@ def list_letters(  # noqa: PLR0913 - one option for each filter
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1_000, help="At most so many.")] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Go on after a page: its next_cursor.")
-    ] = None,
+    limit: LimitOption = 50,
+    cursor: CursorOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List dead letters, newest first."""

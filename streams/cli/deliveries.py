@@ -21,12 +21,15 @@ from streams.cli.errors import said_plainly
 from streams.cli.resend import resend
 from streams.cli.shown import (
     TIME_HELP,
+    CursorOption,
+    LimitOption,
     a_table,
     lines,
     moment,
     parts,
     print_fields,
     print_json,
+    print_page,
     printable,
     time_text,
     why,
@@ -40,9 +43,6 @@ app.command()(resend)
 
 _STATUSES: Final[tuple[DeliveryStatus, ...]] = get_args(DeliveryStatus)
 
-_ID_CHARS: Final = 36
-_DATE_CHARS: Final = 10
-_RULES_CHARS: Final = 10  # what is drawn between three columns, and around them
 
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]
 
@@ -67,10 +67,8 @@ def list_deliveries(  # noqa: PLR0913 - one option for each filter
     until: Annotated[
         str | None, typer.Option(metavar="TIME", help="Events committed before then, given likewise.")
     ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=1, max=1_000, help="At most so many.")] = 50,
-    cursor: Annotated[
-        str | None, typer.Option(metavar="CURSOR", help="Go on after a page: its next_cursor.")
-    ] = None,
+    limit: LimitOption = 50,
+    cursor: CursorOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List deliveries, those of the newest events first."""
@@ -139,14 +137,7 @@ def _print_page(page: DeliveryPage) -> None:
                 why(delivery.error_code, delivery.error),
             ),
         )
-    # An id is for copying: it stands on one line, however narrow the terminal. The last column takes what is left.
-    console = Console(markup=False)
-    for column, width in zip(table.columns, (_ID_CHARS, _DATE_CHARS), strict=False):
-        column.width = width
-    table.columns[-1].max_width = max(console.width - _ID_CHARS - _DATE_CHARS - _RULES_CHARS, _DATE_CHARS)
-    console.print(table)
-    if page.next_cursor is not None:
-        typer.echo(f"There are more: --cursor {page.next_cursor}", err=True)
+    print_page(table, next_cursor=page.next_cursor)
 
 
 def _print_delivery(delivery: LoggedDelivery) -> None:

@@ -4,13 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Final
 
-import typer
 from rich.console import Console
 
 from connectors.counted import counted
 from connectors.postgres.dead_letter import DeadLetter, DeadLetterPage
 from connectors.postgres.dead_letters import FirstError, LetterGroup
-from streams.cli.shown import a_table, lines, print_fields, printable, why
+from streams.cli.shown import a_table, lines, print_fields, print_page, printable, why
 
 __all__ = [
     "first_error_fields",
@@ -21,9 +20,6 @@ __all__ = [
     "print_letters",
 ]
 
-_ID_CHARS: Final = 36
-_DATE_CHARS: Final = 10
-_RULES_CHARS: Final = 10  # what is drawn between three columns, and around them
 _NOBODY: Final = "(no target)"
 
 
@@ -62,14 +58,7 @@ def print_letters(page: DeadLetterPage) -> None:
                 why(letter.code, letter.error),
             ),
         )
-    # An id is for copying: it stands on one line, however narrow the terminal. The last column takes what is left.
-    console = Console(markup=False)
-    for column, width in zip(table.columns, (_ID_CHARS, _DATE_CHARS), strict=False):
-        column.width = width
-    table.columns[-1].max_width = max(console.width - _ID_CHARS - _DATE_CHARS - _RULES_CHARS, _DATE_CHARS)
-    console.print(table)
-    if page.next_cursor is not None:
-        typer.echo(f"There are more: --cursor {page.next_cursor}", err=True)
+    print_page(table, next_cursor=page.next_cursor)
 
 
 def print_letter(letter: DeadLetter, first: FirstError | None) -> None:

@@ -2,26 +2,39 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Annotated, Final
 
 import orjson
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from streams.duration import parse_duration
 
 __all__ = [
     "TIME_HELP",
+    "CursorOption",
+    "LimitOption",
     "a_table",
     "lines",
     "moment",
     "parts",
     "print_fields",
     "print_json",
+    "print_page",
     "printable",
     "time_text",
     "why",
 ]
+
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, max=1_000, help="At most so many.")]
+CursorOption = Annotated[
+    str | None, typer.Option("--cursor", metavar="CURSOR", help="Go on after a page: its next_cursor.")
+]
+
+_ID_CHARS: Final = 36
+_DATE_CHARS: Final = 10
+_RULES_CHARS: Final = 10  # what is drawn between three columns, and around them
 
 TIME_HELP: Final = (
     "a time such as 2026-11-30T14:00:00Z (UTC where no zone is given), or how long ago, such as 15m or 24h"
@@ -64,6 +77,18 @@ def a_table(*columns: str) -> Table:
     for column in table.columns:
         column.overflow = "fold"
     return table
+
+
+def print_page(table: Table, *, next_cursor: str | None) -> None:
+    """Print a table of ids, dates and a last column of words, and how to go on after it."""
+    # An id is for copying: it stands on one line, however narrow the terminal. The last column takes what is left.
+    console = Console(markup=False)
+    for column, width in zip(table.columns, (_ID_CHARS, _DATE_CHARS), strict=False):
+        column.width = width
+    table.columns[-1].max_width = max(console.width - _ID_CHARS - _DATE_CHARS - _RULES_CHARS, _DATE_CHARS)
+    console.print(table)
+    if next_cursor is not None:
+        typer.echo(f"There are more: --cursor {next_cursor}", err=True)
 
 
 def lines(*texts: str) -> str:

@@ -12,7 +12,6 @@ Pure bookkeeping; the monotonic clock's reading is passed in, in seconds.
 
 from collections import deque
 from collections.abc import Callable
-from itertools import islice
 from statistics import median
 
 from streams.dispatch.target import Target
@@ -32,12 +31,12 @@ _Key = tuple[str, str]
 class TargetQueue:
     """Running and waiting turns of one target."""
 
-    __slots__ = ("_at_it", "_behind", "_ready", "_running", "_took_s", "target", "waiting")
+    __slots__ = ("_behind", "_ready", "_running", "_took_s", "target", "waiting")
 
     def __init__(self, target: Target) -> None:
         self.target = target
-        self._running: dict[Turn, None] = {}  # those that have a slot, in the order of starting
-        self._at_it: dict[Turn, float] = {}  # those of them whose attempt is under way: since when
+        # Those that have a slot; since when the attempt is under way, if it is. In the order of starting.
+        self._running: dict[Turn, float | None] = {}
         self._ready: deque[Turn] = deque()  # their key is free, but no slot is
         self._behind: dict[_Key, deque[Turn] | None] = {}  # keys in use, and who waits behind
         self._took_s: deque[float] = deque(maxlen=_REMEMBERED)
@@ -82,23 +81,26 @@ class TargetQueue:
 
     def waits(self, turn: Turn) -> None:
         """A turn has its slot and can't make its attempt yet, which is not the target's doing."""
-        self._at_it.pop(turn, None)
+        self._running[turn] = None
 
     def begins(self, turn: Turn, *, now_s: float) -> None:
         """A turn that had to wait makes its attempt now."""
-        self._at_it[turn] = now_s
+        del self._running[turn]  # it is the latest now
+        self._running[turn] = now_s
 
     def ends(self, turn: Turn, *, now_s: float) -> None:
         """A turn's attempt has ended; its slot it may keep for a while, which is not the target's doing."""
-        began_s = self._at_it.pop(turn, None)
+        began_s = self._running[turn]
         if began_s is not None:
             self._took_s.append(now_s - began_s)
+            self._running[turn] = None
 
     def service_s(self, *, now_s: float) -> float:
         """How long an attempt takes at present: the median of the last ones, or of those that run if that is longer."""
         took_s = median(self._took_s) if self._took_s else 0.0
         # They stand in the order of their starts, so the middle one is the oldest of the younger half.
-        middle = next(islice(self._at_it.values(), len(self._at_it) // 2, None), now_s)
+        began_s = [at_s for at_s in self._running.values() if at_s is not None]
+        middle = began_s[len(began_s) // 2] if began_s else now_s
         return max(took_s, now_s - middle)
 
     def held_s(self, *, now_s: float) -> float:
@@ -163,5 +165,4 @@ class TargetQueue:
 
     def _begin(self, turn: Turn, *, now_s: float) -> None:
         turn.begun = self.target.gate.began(now_s=now_s)
-        self._running[turn] = None
-        self._at_it[turn] = now_s
+        self._running[turn] = now_s

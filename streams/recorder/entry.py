@@ -15,7 +15,8 @@ from uuid import UUID
 
 import orjson
 
-from connectors.postgres.delivery_id import delivery_id, from_epoch_ms
+from connectors.epoch import from_epoch_ms
+from connectors.postgres.delivery_id import delivery_id
 from connectors.postgres.log_rows import AttemptRow, DeliveryRow, DeliveryStatus
 from streams.errors import RecordMalformed
 from streams.records.wire import ERROR_MAX_BYTES, cut

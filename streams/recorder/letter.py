@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
+from connectors.epoch import from_epoch_ms
 from connectors.postgres.dead_letter import DeadLetterRow, LetterClass
 from connectors.postgres.dead_letter_id import dead_letter_id
-from connectors.postgres.delivery_id import from_epoch_ms
 from streams.errors import RecordMalformed
 from streams.recorder.source import Incoming, Source
 from streams.records.outcome import ErrorCode

@@ -5,21 +5,18 @@ never holds the payload, a secret or a URL (INV-9).
 """
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 from uuid import UUID
 
 import orjson
 
+from connectors.epoch import epoch_ms
 from streams.records.delivery import Delivery
 from streams.records.next_hop import DeadLetter, Done, NextHop, Retry
 from streams.records.outcome import Cancelled, Deferred, Failed, Interrupted, Outcome, Rejected, Succeeded
 from streams.records.wire import cut
 
 __all__ = ["Attempt"]
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MS: Final = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +38,7 @@ class Attempt:
             "event_id": str(delivery.event.id),
             "event_type": delivery.event.type,
             # The same in every record of a delivery: by it the log finds the delivery's row.
-            "event_created_at_ms": (delivery.event.created_at - _EPOCH) // _MS,
+            "event_created_at_ms": epoch_ms(delivery.event.created_at),
             "target": str(delivery.target),
             "attempt": delivery.attempt,
             "deferrals": delivery.deferrals,

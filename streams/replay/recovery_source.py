@@ -14,8 +14,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 from uuid import UUID
 
+from connectors.epoch import epoch_ms, from_epoch_ms
 from connectors.kafka.read_record import ReadRecord
-from connectors.postgres.delivery_id import delivery_id, from_epoch_ms
+from connectors.postgres.delivery_id import delivery_id
 from connectors.postgres.log_rows import DeliveryStatus
 from connectors.postgres.stored_replay import Replay
 from connectors.webhook.endpoint import Endpoint
@@ -36,8 +37,6 @@ CLOCKS_DIFFER: Final = timedelta(minutes=5)
 """How far Connect's clock may be behind Postgres' one: Kafka finds records by the time at which Connect wrote them."""
 
 _READ: Final = 2_000
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MS: Final = timedelta(milliseconds=1)
 #: What has got this far is not sent again.
 _LEFT_OUT: Final[frozenset[DeliveryStatus]] = frozenset({"succeeded", "pending", "retrying"})
 
@@ -257,6 +256,6 @@ def _is_wanted(endpoint: Endpoint, event: Event) -> bool:
 def _log_key(delivery: Delivery) -> tuple[datetime, UUID]:
     """Where the log has a delivery: its event's time to the millisecond, and its id."""
     event = delivery.event
-    created_at_ms = (event.created_at - _EPOCH) // _MS
+    created_at_ms = epoch_ms(event.created_at)
     identifier = delivery_id(event_id=event.id, target=str(delivery.target), created_at_ms=created_at_ms)
     return from_epoch_ms(created_at_ms), identifier

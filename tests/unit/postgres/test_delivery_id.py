@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.postgres.delivery_id import created_at_of, delivery_id, from_epoch_ms
+from connectors.epoch import from_epoch_ms
+from connectors.postgres.delivery_id import created_at_of, delivery_id
 
 times_ms = st.integers(0, 221_845_392_000_000)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from connectors.postgres.delivery_id import from_epoch_ms
+from connectors.epoch import from_epoch_ms
 from streams.recorder.endpoint_turns import CLOCKS_DIFFER, endpoint_turns
 from tests.support.attempt_records import CREATED_AT_MS, an_entry
 
