@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from secrets import token_hex
 from typing import Any
 from uuid import uuid4
-
-import pytest
 
 from connectors.postgres.dead_letter_writer import DeadLetterWriter
 from streams import topics
@@ -19,22 +16,8 @@ from tests.support.buried import bury, letters_where, sent_by, slow_redrive
 from tests.support.dead_letters import a_row, letter_record
 from tests.support.deliveries import a_delivery, an_event
 from tests.support.eventually import eventually
-from tests.support.installation import Installation
 from tests.support.pipeline import Pipeline
 from tests.support.topics import TopicTail, produce
-
-
-@pytest.fixture(scope="module")
-def running(installation: Installation) -> Iterator[Pipeline]:
-    with Pipeline(installation, name="redrive") as pipeline:
-        pipeline.worker()
-        pipeline.recorder()
-        yield pipeline
-
-
-@pytest.fixture(scope="module")
-def api(running: Pipeline) -> ApiProcess:
-    return ApiProcess(running)
 
 
 def ask(api: ApiProcess, *letters: str, key: str | None = None, **fields: Any) -> Said:

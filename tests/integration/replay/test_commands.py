@@ -12,6 +12,7 @@ from streams import topics
 from tests.support.child import Child
 from tests.support.eventually import eventually
 from tests.support.pipeline import Pipeline
+from tests.support.replaying import a_new_endpoint
 from tests.support.topics import TopicTail
 
 
@@ -32,12 +33,7 @@ def answer(child: Child) -> Any:
 
 def test_the_command_recovers_an_endpoint_is_broken_off_and_goes_on(running: Pipeline) -> None:
     """No API runs: it executes itself. After Ctrl-C, `replay resume` sends the rest; in all, each event once."""
-    old = running.mailbox()
-    running.wait_until_known(old)
-    since = datetime.now(UTC).isoformat()
-    history = running.append_many(f"{old.event_type}.history", 40)
-    old.wait_for_events(history)
-    new = running.mailbox(event_type=old.event_type)
+    since, history, new = a_new_endpoint(running, after=40)
     tail = TopicTail(running.kafka, topics.REDELIVERY)
     recovering = start(running, "endpoints", "recover", new.id, "--since", since, "--rate", "10")
     tail.wait_until(lambda records: len(records) >= 15, what="15 events")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import UTC, datetime
 
 from streams import topics
 from tests.support.api_process import ApiProcess
 from tests.support.eventually import eventually
 from tests.support.pipeline import Pipeline
+from tests.support.replaying import a_new_endpoint
 from tests.support.topics import TopicTail
 
 
@@ -16,12 +16,7 @@ def test_a_killed_replayer_is_taken_over_and_each_event_is_sent_once(pipeline: P
     """Kill -9 in the middle of a batch, twice: 300 events, each on outbox.redelivery once, none left out."""
     pipeline.worker()
     pipeline.recorder()
-    old = pipeline.mailbox()
-    pipeline.wait_until_known(old)
-    since = datetime.now(UTC).isoformat()
-    history = pipeline.append_many(f"{old.event_type}.history", 300)
-    old.wait_for_events(history)
-    new = pipeline.mailbox(event_type=old.event_type)
+    since, history, new = a_new_endpoint(pipeline, after=300)
     tail = TopicTail(pipeline.kafka, topics.REDELIVERY)
     apis = [ApiProcess(pipeline) for _ in range(3)]
     replay = apis[0].recover(new.id, since=since, rate_per_s=40)
@@ -48,12 +43,7 @@ def test_a_replayer_that_loses_its_session_alone_sends_nothing_twice(pipeline: P
     """Postgres ends the sessions of those that replay, while they send: another goes on, and each event goes once."""
     pipeline.worker()
     pipeline.recorder()
-    old = pipeline.mailbox()
-    pipeline.wait_until_known(old)
-    since = datetime.now(UTC).isoformat()
-    history = pipeline.append_many(f"{old.event_type}.history", 200)
-    old.wait_for_events(history)
-    new = pipeline.mailbox(event_type=old.event_type)
+    since, history, new = a_new_endpoint(pipeline, after=200)
     tail = TopicTail(pipeline.kafka, topics.REDELIVERY)
     apis = [ApiProcess(pipeline) for _ in range(2)]
     replay = apis[0].recover(new.id, since=since, rate_per_s=40)
@@ -83,14 +73,9 @@ def holds(api: ApiProcess, replay_id: str) -> bool:
 def test_it_waits_for_a_recorder_and_says_so(pipeline: Pipeline) -> None:
     """Without one nobody could say what was delivered: it waits, and sends nothing; with one it goes on by itself."""
     pipeline.worker()
-    old = pipeline.mailbox()
-    pipeline.wait_until_known(old)
-    since = datetime.now(UTC).isoformat()
-    history = pipeline.append_many(f"{old.event_type}.history", 20)
-    old.wait_for_events(history)
-    new = pipeline.mailbox(event_type=old.event_type)
+    since, history, new = a_new_endpoint(pipeline, after=20)
     pipeline.wait_until_known(new)
-    got = pipeline.append_many(f"{old.event_type}.got", 20)
+    got = pipeline.append_many(f"{new.event_type}.got", 20)
     new.wait_for_events(got)
     api = ApiProcess(pipeline)
     replay = api.recover(new.id, since=since)
