@@ -8,8 +8,6 @@ from typing import Final
 from uuid import UUID
 
 from connectors.postgres.dead_letter import DeadLetterQuery
-from connectors.postgres.errors import CursorInvalidError, StatementTimeoutError
-from streams.api.cursor import cursor_invalid
 from streams.api.dead_letter_models import DeadLettersQuery, Discarding, Redriving
 from streams.api.dead_letter_views import (
     DeadLetterDetail,
@@ -19,8 +17,8 @@ from streams.api.dead_letter_views import (
     dead_letters_page,
 )
 from streams.api.kafka_address import kafka_address
+from streams.api.log_page import reading_a_page
 from streams.api.operation import Answer, Call, Operation
-from streams.api.problem import Problem, ProblemError
 from streams.api.replay_operations import accepted
 from streams.api.replay_views import ReplayView, replay_view
 from streams.replay.pace import DEFAULT_RATE_PER_S
@@ -44,12 +42,8 @@ def dead_letter_query(query: DeadLettersQuery) -> DeadLetterQuery:
 
 def _list(call: Call) -> Answer:
     query: DeadLettersQuery = call.query
-    try:
+    with reading_a_page("The dead letters", helps="a target, code or event_id"):
         page = call.dead_letters.list(dead_letter_query(query), limit=query.limit, cursor=query.cursor)
-    except CursorInvalidError:
-        raise cursor_invalid() from None
-    except StatementTimeoutError:
-        raise ProblemError(_TOO_MUCH) from None
     return Answer(body=dead_letters_page(page))
 
 
@@ -84,13 +78,6 @@ def _redrive(call: Call) -> Answer:
 def _named(ids: list[UUID]) -> DeadLetterQuery:
     return DeadLetterQuery(ids=tuple(dict.fromkeys(ids)))
 
-
-_TOO_MUCH: Final = Problem(
-    kind="unavailable",
-    detail="The dead letters could not be read like this in the time there is. Narrow the time range with `since` and "
-    "`until`; a target, code or event_id helps, too.",
-    headers={"Retry-After": "5"},
-)
 
 DEAD_LETTER_OPERATIONS: Final = (
     Operation(

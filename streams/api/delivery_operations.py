@@ -6,10 +6,9 @@ that reading a big log holds up nobody who changes an endpoint. Must not: write 
 
 from typing import Final
 
-from connectors.postgres.errors import CursorInvalidError, StatementTimeoutError
 from connectors.postgres.logged_delivery import DeliveryQuery
-from streams.api.cursor import cursor_invalid
 from streams.api.delivery_views import DeliveriesPage, DeliveryDetail, deliveries_page, delivery_detail
+from streams.api.log_page import reading_a_page
 from streams.api.models import DeliveriesQuery
 from streams.api.operation import Answer, Call, Operation
 from streams.api.problem import FieldProblem, Problem, ProblemError
@@ -49,12 +48,8 @@ def delivery_query(query: DeliveriesQuery) -> DeliveryQuery:
 def _list(call: Call) -> Answer:
     query: DeliveriesQuery = call.query
     wanted = delivery_query(query)
-    try:
+    with reading_a_page("The log", helps="an event_id, endpoint_id or target"):
         page = call.log.list(wanted, limit=query.limit, cursor=query.cursor)
-    except CursorInvalidError:
-        raise cursor_invalid() from None
-    except StatementTimeoutError:
-        raise ProblemError(_TOO_MUCH) from None
     return Answer(body=deliveries_page(page))
 
 
@@ -63,13 +58,6 @@ def _show(call: Call) -> Answer:
     delivery, attempts = call.log.get(call.delivery_id, newest=MOST_ATTEMPTS + 1)
     return Answer(body=delivery_detail(delivery, attempts, most=MOST_ATTEMPTS))
 
-
-_TOO_MUCH: Final = Problem(
-    kind="unavailable",
-    detail="The log could not be read like this in the time there is. Narrow the time range with `since` and "
-    "`until`; an event_id, endpoint_id or target helps, too.",
-    headers={"Retry-After": "5"},
-)
 
 DELIVERY_OPERATIONS: Final = (
     Operation(

@@ -26,7 +26,7 @@ from streams.settings.declaring import (
     declare,
     seconds,
 )
-from streams.settings.surroundings import Surroundings
+from streams.settings.installation_fields import InstallationFields
 
 __all__ = ["CONFIG_VARIABLE", "PREFIX", "Fields", "variable"]
 
@@ -43,7 +43,7 @@ def variable(field: str) -> str:
     return PREFIX + field.upper()
 
 
-class Fields(Surroundings):
+class Fields(InstallationFields):
     """The settings, each valid by itself. What it stands on comes first, and where that is."""
 
     model_config = SettingsConfigDict(

@@ -20,10 +20,10 @@ from streams.settings.declaring import (
     declare,
 )
 
-__all__ = ["Surroundings"]
+__all__ = ["InstallationFields"]
 
 
-class Surroundings(BaseSettings):
+class InstallationFields(BaseSettings):
     """Each valid by itself."""
 
     # Where things are
