@@ -7,6 +7,7 @@
     ├── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
     ├── SchedulerFailed    the same for the scheduler
     ├── RecorderFailed     the same for the recorder
+    ├── ResetRefused       offsets that can't be reset as it was asked for; says why
     └── ReplayRefused      a replay that can't be made as it was asked for; says why
         └── EventGone      its event is no longer on Kafka
 
@@ -22,6 +23,7 @@ __all__ = [
     "RecordMalformed",
     "RecorderFailed",
     "ReplayRefused",
+    "ResetRefused",
     "SchedulerFailed",
     "SettingsError",
     "SetupError",
@@ -61,6 +63,10 @@ class SchedulerFailed(StreamsError):  # noqa: N818 - as WorkerFailed
 
 class RecorderFailed(StreamsError):  # noqa: N818 - as WorkerFailed
     """The recorder stopped because it can't go on reading; restart it."""
+
+
+class ResetRefused(StreamsError):  # noqa: N818 - it describes the request
+    """Offsets can't be reset as it was asked for; the message says why, and nothing was changed."""
 
 
 class ReplayRefused(StreamsError):  # noqa: N818 - it describes the request

@@ -130,11 +130,11 @@ class PartitionLedger:
     def go_on_from(self, before: "PartitionLedger") -> None:
         """The partition was ours before: what was taken and settled then needs no attempt now.
 
-        Only where the group's commit has not gone back or away since: a log that was made anew may hold the same events
-        once more, and they are wanted.
+        Only where the group's commit is the one that Kafka acknowledged to us last. Else somebody has been there since:
+        the log was made anew, or the offsets were reset (docs/adr/0021), and the same events are wanted once more.
         """
-        last, resumes_at = before._last_commit, self._resumes_at  # noqa: SLF001 - its own kind
-        if last is not None and resumes_at is not None and resumes_at >= last.offset:
+        last = before._last_commit  # noqa: SLF001 - its own kind
+        if last is not None and last == self._last_commit:
             self.recent = before.recent.without(before._pending)  # noqa: SLF001 - as above
 
     def commit(self) -> Commit | None:

@@ -121,6 +121,28 @@ def test_a_partition_that_was_away_has_no_memory() -> None:
     assert after.recent.first_time("settled", offset=5)
 
 
+@pytest.mark.parametrize("now", [Commit(6, "reset:1"), Commit(7, ""), Commit(5, "")])
+def test_cases_36_who_was_cut_off_forgets_over_a_reset(now: Commit) -> None:
+    """What the worker delivered before somebody else committed, or reset the offsets, is wanted once more.
+
+    A frozen worker is in no group and doesn't hinder a reset. It wakes up with its memory, and with a commit of its own that
+    lies before what it had settled: the new offset may lie between.
+    """
+    ledgers = assigned(FIRST)
+    before = ledgers.get(FIRST)
+    assert before is not None
+    for offset in (5, 6, 7):
+        before.receive(offset)
+        assert before.recent.first_time(offset, offset=offset)
+        before.settle(offset)
+        if offset == 5:  # noqa: PLR2004 - the commits of the others never arrive
+            ledgers.committed(ledgers.commits())
+    ledgers.assign({FIRST: PartitionLedger(committed=now.offset, committed_metadata=now.metadata)})
+    after = ledgers.get(FIRST)
+    assert after is not None
+    assert after.recent.first_time(7, offset=7)
+
+
 @given(keys=st.lists(st.integers(0, 20), max_size=100), size=st.integers(1, 10))
 def test_recent_keys_are_known_and_old_ones_forgotten(keys: list[int], size: int) -> None:
     """Against a list: a key is new unless it is among the last `size` new ones."""
