@@ -47,9 +47,7 @@ def committed_offsets(
     Raises:
         ClusterUnreachable: no broker answered in time.
     """
-    return {
-        place: found.offset for place, found in _answers(bootstrap_servers, groups, timeout_s).items()
-    }
+    return {place: found.offset for place, found in _answers(bootstrap_servers, groups, timeout_s).items()}
 
 
 def _answers(

@@ -17,7 +17,7 @@ from confluent_kafka import (
     KafkaException,
     TopicPartition,
 )
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]  # the package has no __all__
+from confluent_kafka.admin import AdminClient
 
 from connectors.kafka.committed import GroupCommit, group_commits
 from connectors.kafka.errors import ClusterUnreachable, GroupNotEmpty, OffsetsUncertain
@@ -104,7 +104,9 @@ class GroupOffsets:
             raise AssertionError("unreachable: that raises") from exception
         except FutureTimeoutError as error:
             raise OffsetsUncertain(group, f"no answer within {self._timeout_s:g} s") from error
-        failed = {place.partition: place.error for place in answer.topic_partitions if place.error is not None}
+        failed = {
+            place.partition: place.error for place in answer.topic_partitions if place.error is not None
+        }
         if len(failed) == len(places):
             # One question of one group: its answer is the same for all, unless a partition is wrong.
             self._refused(group, next(iter(failed.values())))

@@ -1,8 +1,8 @@
 """`outbox replay reset`: where the workers begin on `outbox.events` when they start again.
 
-It reads the group's offsets and the range between, and shows what a reset would do. `--execute` writes the offsets while
-no worker is in the group, beside an entry in the audit table. Every target gets the range again: a replay of a
-range (docs/howto/reset-offsets.md) is the way for fewer.
+It reads the group's offsets and the range between, and shows what a reset would do. `--execute` writes the offsets
+while no worker is in the group, beside an entry in the audit table. Every target gets the range again: a replay of
+a range (docs/howto/reset-offsets.md) is the way for fewer.
 """
 
 import time
@@ -71,15 +71,20 @@ def reset(  # noqa: PLR0913 - one option for each way
     ] = False,
     wait: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Wait until no worker is in the group, so long at most, such as 2m."),
+        typer.Option(
+            metavar="DURATION", help="Wait until no worker is in the group, so long at most, such as 2m."
+        ),
     ] = None,
     handlers: HandlersOption = "",
     look: Annotated[
         int,
-        typer.Option(metavar="N", min=0, help="Look at N events at most, for types and targets; of more, a sample."),
+        typer.Option(
+            metavar="N", min=0, help="Look at N events at most, for types and targets; of more, a sample."
+        ),
     ] = _LOOKED_AT,
     without_audit: Annotated[
-        bool, typer.Option("--without-audit", help="Write no entry into the audit table: Postgres is not needed.")
+        bool,
+        typer.Option("--without-audit", help="Write no entry into the audit table: Postgres is not needed."),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
 ) -> None:
@@ -181,7 +186,7 @@ def _write(
     look: Look,
     connection: psycopg.Connection[Any] | None,
 ) -> None:
-    """Write the offsets, and the audit entry around them: it is there before Kafka is asked, and kept if Kafka did it."""
+    """Write the offsets, and an audit entry that is there before Kafka is asked, and kept if Kafka did it."""
     reset_id = str(new_event_id())
     if connection is None:
         resetting.write(plans, reset_id=reset_id)

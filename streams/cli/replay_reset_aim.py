@@ -18,9 +18,7 @@ _KINDS: Final = "--to-time, --to-offset, --to-earliest or --shift-by"
 _PLACE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,18})", re.ASCII)
 
 
-def aim_of(
-    *, to_time: str | None, to_offset: Sequence[str], to_earliest: bool, shift_by: int | None
-) -> Aim:
+def aim_of(*, to_time: str | None, to_offset: Sequence[str], to_earliest: bool, shift_by: int | None) -> Aim:
     """Read the options.
 
     Raises:

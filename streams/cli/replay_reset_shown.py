@@ -155,9 +155,7 @@ def _fields(shown: Shown) -> dict[str, Any]:
                 "from": plan.standing.committed,
                 "to": plan.to,
                 "changes": plan.changes,
-                **{
-                    f"{kind}_at_most": offsets_in(_runs(plan, kind)) for kind in ("again", "skipped")
-                },
+                **{f"{kind}_at_most": offsets_in(_runs(plan, kind)) for kind in ("again", "skipped")},
                 "note": plan.note,
             }
             for plan in shown.plans

@@ -11,6 +11,7 @@ from streams.worker.worker import run_worker
 
 __all__ = ["worker"]
 
+
 def worker(
     handlers: HandlersOption = "",
 ) -> None:

@@ -127,9 +127,7 @@ def pieces(spans: Mapping[int, Run], most: int) -> Iterator[Mapping[int, Run]]:
         if spans:
             yield spans
         return
-    lengths = {
-        number: most * (end - first) // total // _PIECES for number, (first, end) in spans.items()
-    }
+    lengths = {number: most * (end - first) // total // _PIECES for number, (first, end) in spans.items()}
     for index in range(_PIECES):
         piece = {}
         for number, (first, end) in spans.items():

@@ -125,8 +125,8 @@ def test_a_partition_that_was_away_has_no_memory() -> None:
 def test_cases_36_who_was_cut_off_forgets_over_a_reset(now: Commit) -> None:
     """What the worker delivered before somebody else committed, or reset the offsets, is wanted once more.
 
-    A frozen worker is in no group and doesn't hinder a reset. It wakes up with its memory, and with a commit of its own that
-    lies before what it had settled: the new offset may lie between.
+    A frozen worker is in no group and doesn't hinder a reset. It wakes up with its memory, and with a commit of its own
+    that lies before what it had settled, since later ones never arrived: the new offset may lie between.
     """
     ledgers = assigned(FIRST)
     before = ledgers.get(FIRST)
@@ -135,7 +135,7 @@ def test_cases_36_who_was_cut_off_forgets_over_a_reset(now: Commit) -> None:
         before.receive(offset)
         assert before.recent.first_time(offset, offset=offset)
         before.settle(offset)
-        if offset == 5:  # noqa: PLR2004 - the commits of the others never arrive
+        if offset == 5:
             ledgers.committed(ledgers.commits())
     ledgers.assign({FIRST: PartitionLedger(committed=now.offset, committed_metadata=now.metadata)})
     after = ledgers.get(FIRST)

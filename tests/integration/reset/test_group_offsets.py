@@ -59,7 +59,7 @@ def own(kafka_bootstrap_servers: str, monkeypatch: pytest.MonkeyPatch) -> OwnTop
 
 
 def test_offsets_and_metadata_are_set_and_nothing_else(own: OwnTopics, tmp_path: Path) -> None:
-    """Of an empty group, even of one that never was; other topics' and partitions' commits stay, by Kafka's own tool too."""
+    """Of an empty group, even of one that never was; other commits stay, by Kafka's own tool too."""
     offsets, tool = GroupOffsets(own.servers), KafkaTool(own.servers, tmp_path)
     assert offsets.members(topics.WORKER_GROUP) == ()
     offsets.put(topics.WORKER_GROUP, topics.REDELIVERY, {0: 4, 1: 5}, metadata="kept")

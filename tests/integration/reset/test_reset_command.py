@@ -118,7 +118,9 @@ def test_executed_it_stands_where_it_was_shown_to(own: OwnTopics, run: Run, tmp_
     assert tool.offsets(topics.WORKER_GROUP, topics.REDELIVERY) == {0: 3}
 
 
-def test_it_agrees_with_kafkas_own_tool_about_times_and_shifts(own: OwnTopics, run: Run, tmp_path: Path) -> None:
+def test_it_agrees_with_kafkas_own_tool_about_times_and_shifts(
+    own: OwnTopics, run: Run, tmp_path: Path
+) -> None:
     """The same offsets as `kafka-consumer-groups --reset-offsets` would choose, for a time between two events too."""
     own.produce_events(0, 5)
     between = a_time_after_all(own)
@@ -127,7 +129,10 @@ def test_it_agrees_with_kafkas_own_tool_about_times_and_shifts(own: OwnTopics, r
     stands(own, p0=9, p1=2)
     tool = KafkaTool(own.servers, tmp_path)
     for ours, theirs in (
-        (("--to-time", between.isoformat()), ("--to-datetime", f"{between:%Y-%m-%dT%H:%M:%S}.{between.microsecond // 1000:03}")),
+        (
+            ("--to-time", between.isoformat()),
+            ("--to-datetime", f"{between:%Y-%m-%dT%H:%M:%S}.{between.microsecond // 1000:03}"),
+        ),
         (("--shift-by", "-3"), ("--shift-by", "-3")),
         (("--to-earliest",), ("--to-earliest",)),
     ):
@@ -153,7 +158,9 @@ def a_time_after_all(own: OwnTopics) -> datetime:
         (("--to-offset", "6:0"), "there is no partition 6, only 0, 1"),
     ],
 )
-def test_what_is_not_there_is_refused(own: OwnTopics, run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_what_is_not_there_is_refused(
+    own: OwnTopics, run: Run, arguments: tuple[str, ...], said: str
+) -> None:
     """Beyond the end, within what retention took, an unknown partition: exit code 1, and the place by its name."""
     own.produce_events(0, 5)
     stands(own, p0=5)
@@ -164,7 +171,9 @@ def test_what_is_not_there_is_refused(own: OwnTopics, run: Run, arguments: tuple
     assert where(own) == {0: 5}
 
 
-@pytest.mark.parametrize("arguments", [(), ("--to-earliest", "--shift-by", "1"), ("--to-time", "never"), ("--to-offset", "a:b")])
+@pytest.mark.parametrize(
+    "arguments", [(), ("--to-earliest", "--shift-by", "1"), ("--to-time", "never"), ("--to-offset", "a:b")]
+)
 def test_options_that_say_nothing_are_refused(run: Run, arguments: tuple[str, ...]) -> None:
     """Exit code 2, as for any option that can't be read."""
     assert run(*arguments).exit_code == 2
@@ -216,7 +225,7 @@ def test_a_time_in_the_future_skips_and_needs_a_word_of_its_own(own: OwnTopics, 
 
 
 def test_cases_31_where_to_begin_can_be_chosen(own: OwnTopics, run: Run) -> None:
-    """A group without offsets, as before its first start or after they expired, would read everything: unless it is told."""
+    """A group without offsets, as before its first start or after they expired, would read everything."""
     own.produce_events(0, 5)
     shown = parsed(run("--to-offset", "0:3", "--execute", "--skip", "--json"))
     assert partition(shown, 0)["from"] is None

@@ -66,4 +66,9 @@ def test_it_answers_as_the_workers_directory_does() -> None:
     audience = Audience(ENDPOINTS, registry())
     for event in EVENTS:
         assert sorted(audience.of(event)) == sorted(str(target.name) for target in directory.for_event(event))
-    assert sorted(audience.of(EVENTS[0])) == ["endpoint:ep_all", "endpoint:ep_large", "endpoint:ep_orders", "handler:mail"]
+    assert sorted(audience.of(EVENTS[0])) == [
+        "endpoint:ep_all",
+        "endpoint:ep_large",
+        "endpoint:ep_orders",
+        "handler:mail",
+    ]

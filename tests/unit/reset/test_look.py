@@ -43,7 +43,9 @@ class Range:
         )
 
     def __call__(self, begins: Mapping[int, int], ends: Mapping[int, int]) -> Range:
-        self._left = sorted(place for place in self.records if begins.get(place[0], 1 << 60) <= place[1] < ends[place[0]])
+        self._left = sorted(
+            place for place in self.records if begins.get(place[0], 1 << 60) <= place[1] < ends[place[0]]
+        )
         return self
 
     @property
@@ -69,7 +71,7 @@ def wanted_by(event: Event) -> Sequence[str]:
 
 
 def test_each_event_is_counted_where_it_belongs() -> None:
-    """Again and skipped apart; what lies between, and is neither, is not counted. Poison and the unwanted have a name."""
+    """Again and skipped apart; what is neither is not counted. Poison and the unwanted have a name."""
     log = Range()
     for offset, event_type in enumerate(["a", "b", "a", "", "c", "b"]):
         log.put(0, offset, event_type)
@@ -121,7 +123,10 @@ def test_pieces_are_within_their_spans_once_and_no_more_than_asked(spans: dict[i
     """Nothing is read twice, nothing beyond, and never more than `most` of a longer range."""
     read = list(pieces(spans, most))
     offsets = [
-        (number, offset) for piece in read for number, (first, end) in piece.items() for offset in range(first, end)
+        (number, offset)
+        for piece in read
+        for number, (first, end) in piece.items()
+        for offset in range(first, end)
     ]
     assert len(offsets) == len(set(offsets)) <= max(most, 0) or offsets_in(spans.values()) <= most
     assert all(spans[number][0] <= offset < spans[number][1] for number, offset in offsets)

@@ -162,7 +162,13 @@ def test_a_plan_says_what_a_worker_will_do(
     at = min(max(to, begin), end)
     plan = planned(
         ToOffsets({0: at}),
-        Standing(number=0, begin=begin, end=end, committed=committed, settled=settled if committed is not None else ()),
+        Standing(
+            number=0,
+            begin=begin,
+            end=end,
+            committed=committed,
+            settled=settled if committed is not None else (),
+        ),
     )
     after = read_by_a_worker(begin, end, at, "reset:1")
     covered = {offset for first, last in plan.again for offset in range(first, last)}
