@@ -1,9 +1,9 @@
 """The shell of a reset: what Kafka says of the workers' group, and setting its offsets on `outbox.events`.
 
 Place in the data's way: before it. What always holds: only that group's offsets of that topic are touched, only while
-it has no member, and only where it stands as it did when the plan was made. What is written carries metadata that a
-worker reads as "nothing beyond is settled", and that is like no commit of a worker: one that still lives, and was cut
-off from the group, forgets by it what it had delivered lately (docs/adr/0021). Blocking.
+it has no member, and only where it stands as it did when the plan was made. What is written carries no more than the
+mark of the reset: nothing beyond is settled, and a worker that was cut off from the group, and still lives, forgets by
+it what it had delivered lately (docs/adr/0021). Blocking.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +112,7 @@ class OffsetReset:
             topics.WORKER_GROUP,
             topics.EVENTS,
             {plan.number: plan.to for plan in plans if plan.changes},
-            metadata=f"reset:{reset_id}",
+            metadata=metadata.encode(0, (), mark=reset_id),
         )
 
 

@@ -64,10 +64,10 @@ def test_offsets_and_metadata_are_set_and_nothing_else(own: OwnTopics, tmp_path:
     assert offsets.members(topics.WORKER_GROUP) == ()
     offsets.put(topics.WORKER_GROUP, topics.REDELIVERY, {0: 4, 1: 5}, metadata="kept")
     offsets.put(topics.WORKER_GROUP, topics.EVENTS, {0: 1, 1: 2}, metadata="1:AgQ=")
-    offsets.put(topics.WORKER_GROUP, topics.EVENTS, {0: 7}, metadata="reset:1")
+    offsets.put(topics.WORKER_GROUP, topics.EVENTS, {0: 7}, metadata="@1")
     found = offsets.commits(topics.WORKER_GROUP, topics.EVENTS)
     assert {number: (each.offset, each.metadata) for number, each in found.items()} == {
-        0: (7, "reset:1"),
+        0: (7, "@1"),
         1: (2, "1:AgQ="),
     }
     assert tool.offsets(topics.WORKER_GROUP, topics.EVENTS) == {0: 7, 1: 2}

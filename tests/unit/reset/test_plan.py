@@ -170,7 +170,7 @@ def test_a_plan_says_what_a_worker_will_do(
             settled=settled if committed is not None else (),
         ),
     )
-    after = read_by_a_worker(begin, end, at, "reset:1")
+    after = read_by_a_worker(begin, end, at, "@1")
     covered = {offset for first, last in plan.again for offset in range(first, last)}
     assert covered == after - before
     assert {offset for first, last in plan.skipped for offset in range(first, last)} == before - after
