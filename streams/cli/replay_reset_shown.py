@@ -49,10 +49,12 @@ def show_reset(shown: Shown, *, as_json: bool) -> None:
             err=True,
             bold=True,
         )
-        _show_counts(shown, "skipped", shown.look.skipped)
+        _show_counts(shown, shown.look.skipped)
     typer.echo(f"Read again: {_how_many(shown, 'again')}.")
     if _offsets(shown, "again"):
-        _show_counts(shown, "again", shown.look.again)
+        _show_counts(shown, shown.look.again)
+    if not shown.with_handlers and (_offsets(shown, "again") or _offsets(shown, "skipped")):
+        typer.echo("Handlers are not counted: --handlers MODULE, or OUTBOX_HANDLERS, counts them too.")
     typer.echo(_conclusion(shown))
 
 
@@ -81,7 +83,7 @@ def _show_partitions(shown: Shown) -> None:
     console.print(table)
 
 
-def _show_counts(shown: Shown, kind: str, counts: Counts) -> None:
+def _show_counts(shown: Shown, counts: Counts) -> None:
     if not shown.look.whole:
         typer.echo(
             f"  Of a sample of {counted(counts.events, 'event')}, spread evenly over them (--look looks at more):"
@@ -91,8 +93,6 @@ def _show_counts(shown: Shown, kind: str, counts: Counts) -> None:
             typer.echo(f"  {title:<6}  {number:>9}  {printable(name)}")
         if len(counter) > _MOST_SHOWN:
             typer.echo(f"  {title:<6}  and {len(counter) - _MOST_SHOWN} more (--json has all)")
-    if not shown.with_handlers and kind == "again":
-        typer.echo("  Handlers are not counted: --handlers MODULE, or OUTBOX_HANDLERS, counts them too.")
 
 
 def _conclusion(shown: Shown) -> str:

@@ -30,7 +30,7 @@ def reset(pipeline: Pipeline, *arguments: str) -> Child:
 
 def shown(pipeline: Pipeline, *arguments: str) -> Any:
     command = reset(pipeline, *arguments, "--json")
-    assert command.wait_for_end() == 0, command.text
+    assert command.wait_for_end(timeout_s=120) == 0, command.text
     return json.loads(command.text)
 
 
@@ -146,7 +146,7 @@ def test_it_waits_for_the_last_worker_to_go(pipeline: Pipeline, tmp_path: Path) 
     event_id = pipeline.append(mailbox.event_type)
     mailbox.wait_for_events([event_id])
     in_vain = reset(pipeline, "--shift-by", "-1", "--execute", "--wait", "1s")
-    assert in_vain.wait_for_end() == 1
+    assert in_vain.wait_for_end(timeout_s=120) == 1
     assert "has 1 member" in in_vain.text
     (member_id,) = KafkaTool(pipeline.kafka, tmp_path).member_ids(WORKERS)
     assert member_id in in_vain.text
@@ -154,7 +154,7 @@ def test_it_waits_for_the_last_worker_to_go(pipeline: Pipeline, tmp_path: Path) 
     assert len(mailbox.of(event_id)) == 1
     waiting = reset(pipeline, "--shift-by", "-1", "--execute", "--wait", "5m", "--json")
     assert worker.stop() == 0
-    assert waiting.wait_for_end(timeout_s=120) == 0, waiting.text
+    assert waiting.wait_for_end(timeout_s=180) == 0, waiting.text
     assert json.loads(waiting.text)["written"]
     pipeline.worker()
-    eventually(lambda: len(mailbox.of(event_id)) == 2 or None, what="the last event once more", timeout_s=60)
+    eventually(lambda: len(mailbox.of(event_id)) == 2 or None, what="the last event once more", timeout_s=120)
