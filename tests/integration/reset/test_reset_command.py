@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -18,10 +19,11 @@ from connectors.kafka.admin import KafkaAdmin
 from connectors.kafka.group_offsets import GroupOffsets
 from streams import topics
 from streams.cli.replay import app
-from streams.commit.metadata import encode
+from streams.commit.metadata import encode, reset_mark
 from tests.support.eventually import eventually
 from tests.support.installation import Installation
 from tests.support.kafka_tool import KafkaTool
+from tests.support.topics import committed
 from tests.support.worker_bench import OwnTopics, WorkerBench
 
 Run = Callable[..., Result]
@@ -259,10 +261,24 @@ def test_without_postgres_it_is_not_executed_unless_told(
     assert where(own) == {0: 0, 1: 0}
 
 
+async def test_what_is_settled_beyond_the_commit_is_passed_over_without_a_reset(
+    own: OwnTopics, worker: WorkerBench
+) -> None:
+    """INV-8: what the reset below has to forget, a worker that starts otherwise believes."""
+    own.produce_events(0, 10)
+    GroupOffsets(own.servers).put(topics.WORKER_GROUP, topics.EVENTS, {0: 3}, metadata=encode(3, [(5, 9)]))
+    await worker.start()
+    await worker.until(lambda: len(worker.target.begun) >= 3, what="three events")
+    assert worker.begun() == [3, 4, 9]
+
+
 async def test_after_it_a_worker_delivers_what_was_settled_beyond_the_commit_too(
     own: OwnTopics, run: Run, worker: WorkerBench
 ) -> None:
-    """CASES 36: the metadata of the workers' commits goes with the reset, or those events would be passed over."""
+    """CASES 36: the metadata of the workers' commits goes with the reset, or those events would be passed over.
+
+    The mark of the reset stays in the commits of whoever comes after it.
+    """
     own.produce_events(0, 10)
     beyond = encode(3, [(5, 9)])
     GroupOffsets(own.servers).put(topics.WORKER_GROUP, topics.EVENTS, {0: 3}, metadata=beyond)
@@ -271,3 +287,8 @@ async def test_after_it_a_worker_delivers_what_was_settled_beyond_the_commit_too
     await worker.start()
     await worker.until(lambda: len(worker.target.begun) >= 9, what="nine events")
     assert worker.begun() == list(range(1, 10))
+    await worker.stop()
+    kept = await asyncio.to_thread(committed, own.servers, topics.WORKER_GROUP)
+    assert kept[topics.EVENTS, 0].offset == 10
+    # The worker carries the mark on.
+    assert len(reset_mark(kept[topics.EVENTS, 0].metadata)) == len(str(UUID(int=0)))
