@@ -13,6 +13,7 @@ out means unsettled, which repeats a delivery and never loses one. Then, after a
 unreadable reads as "nothing known".
 """
 
+import re
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections.abc import Iterable, Sequence
@@ -24,6 +25,7 @@ METADATA_MAX_BYTES = 4096
 MARK_MAX_CHARACTERS = 36
 _PREFIX = "1:"
 _MARK = "@"
+_A_MARK = re.compile(rf"[0-9A-Za-z-]{{1,{MARK_MAX_CHARACTERS}}}")
 _MAX_RAW_BYTES = (METADATA_MAX_BYTES - len(_PREFIX) - len(_MARK) - MARK_MAX_CHARACTERS) // 4 * 3
 _VARINT_MAX_BYTES = 9
 
@@ -70,13 +72,14 @@ def decode(base: int, metadata: str) -> list[Run]:
 
 
 def reset_mark(metadata: str) -> str:
-    """The mark of the last reset; empty where there was none.
+    """The mark of the last reset; empty where there was none, or something stands there that is none.
 
     >>> reset_mark(encode(10, [(12, 15)], mark="5"))
     '5'
     """
     mark = metadata.partition(_MARK)[2]
-    return mark if len(mark) <= MARK_MAX_CHARACTERS else ""
+    # It is written on: what doesn't fit, or is no ASCII, would make every later commit fail.
+    return mark if _A_MARK.fullmatch(mark) else ""
 
 
 def _runs(base: int, lengths: Sequence[int]) -> list[Run]:

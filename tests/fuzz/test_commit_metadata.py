@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streams.commit.metadata import METADATA_MAX_BYTES, Run, decode, encode
+from streams.commit.metadata import METADATA_MAX_BYTES, Run, decode, encode, reset_mark
 from tests.fuzz.mutation import any_text, mutated, mutated_text
 from tests.fuzz.profile import FUZZ
 
@@ -15,6 +15,7 @@ WRITTEN = [
     encode(0, runs)
     for runs in ([(1, 2)], [(3, 200), (70_000, 2**40)], [(2 * n + 1, 2 * n + 2) for n in range(3_000)])
 ]
+MARKED = [encode(0, runs, mark="019cb1f0-0000-7000-8000-000000000000") for runs in ([], [(1, 2)], [(3, 200)])]
 
 
 @st.composite
@@ -56,6 +57,23 @@ def test_any_lengths_are_runs_beyond_the_base_or_nothing(base: int, raw: bytes) 
     assert_runs(base, runs)
     if runs and len(metadata) <= METADATA_MAX_BYTES:
         assert decode(base, encode(base, runs)) == runs
+
+
+@FUZZ
+@given(settled=settled_runs(), metadata=mutated_text(MARKED) | any_text.map("@".__add__))
+@example(settled=(0, [(2 * n + 1, 2 * n + 2) for n in range(3_000)]), metadata="@" + "é" * 36)
+@example(settled=(0, []), metadata="@\ud800")
+def test_whatever_stands_for_a_mark_the_next_commit_fits(
+    settled: tuple[int, list[Run]], metadata: str
+) -> None:
+    """INV-2: it is carried on, or dropped; it never makes a commit that a broker would refuse, nor hides runs."""
+    base, runs = settled
+    mark = reset_mark(metadata)
+    written = encode(base, runs, mark=mark)
+    assert len(written.encode()) <= METADATA_MAX_BYTES
+    assert reset_mark(written) == mark
+    kept = decode(base, written)
+    assert kept == decode(base, encode(base, runs))
 
 
 @FUZZ
