@@ -7,6 +7,7 @@
     ├── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
     ├── SchedulerFailed    the same for the scheduler
     ├── RecorderFailed     the same for the recorder
+    ├── PruneRefused       rows of the outbox may be the only copy of an event; says why
     └── ReplayRefused      a replay that can't be made as it was asked for; says why
         └── EventGone      its event is no longer on Kafka
 
@@ -19,6 +20,7 @@ from collections.abc import Sequence
 
 __all__ = [
     "EventGone",
+    "PruneRefused",
     "RecordMalformed",
     "RecorderFailed",
     "ReplayRefused",
@@ -61,6 +63,10 @@ class SchedulerFailed(StreamsError):  # noqa: N818 - as WorkerFailed
 
 class RecorderFailed(StreamsError):  # noqa: N818 - as WorkerFailed
     """The recorder stopped because it can't go on reading; restart it."""
+
+
+class PruneRefused(StreamsError):  # noqa: N818 - it describes the request
+    """No row of the outbox is deleted: events in it may be nowhere else; the message says why, and what to do."""
 
 
 class ReplayRefused(StreamsError):  # noqa: N818 - it describes the request

@@ -197,6 +197,15 @@ class Fields(InstallationFields):
         le=3_650,
     )
 
+    # The outbox table
+    row_retention_hours: int = declare(
+        168,
+        "How long `outbox prune` leaves an outbox row in the table, counted from its `created_at`.",
+        "who sizes the database, or replays and verifies from Postgres",
+        ge=1,
+        le=87_600,
+    )
+
     # Logs
     log_format: Literal["console", "json"] = declare(
         "console", "How log lines are written.", "every deployment that collects logs (json)"
