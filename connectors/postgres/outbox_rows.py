@@ -52,37 +52,20 @@ _LATE: LiteralString = """
     < pg_snapshot_xmax(pg_current_snapshot())::text::bigint - %(horizon)s::bigint
 """
 _HERE: LiteralString = "ctid >= %(first)s::tid and ctid < %(past)s::tid and created_at < %(before)s"
-_COUNT: LiteralString = (
-    """
-select 0, count(*) filter (where not late), count(*) filter (where late) from (
-    select """
-    + _LATE
-    + """ as late from only {part} where """
-    + _HERE
-    + """
-) as due
+_COUNT: LiteralString = """
+select 0, count(*) filter (where not late), count(*) filter (where late)
+  from (select {late} as late from only {part} where {here}) as due
 """
-)
-_DELETE: LiteralString = (
-    """
+_DELETE: LiteralString = """
 with due as materialized (
-    select """
-    + _LATE
-    + """ as late from only {part} where """
-    + _HERE
-    + """
+    select {late} as late from only {part} where {here}
 ), held as materialized (
-    select ctid from only {part} where """
-    + _HERE
-    + """ and not ("""
-    + _LATE
-    + """) limit %(most)s for update skip locked
+    select ctid from only {part} where {here} and not ({late}) limit %(most)s for update skip locked
 ), gone as (
     delete from only {part} where ctid = any (array(select ctid from held)) returning 1
 )
 select (select count(*) from gone), count(*) filter (where not late), count(*) filter (where late) from due
 """
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +160,8 @@ class OutboxRows:
                 return Passed(deleted=deleted, due=deleted + passed.held, late=passed.late)
 
     def _run(self, statement: LiteralString, pages: Pages, mark: Mark) -> Passed:
-        query = sql.SQL(statement).format(part=sql.Identifier(pages.schema, pages.table))
+        part = sql.Identifier(pages.schema, pages.table)
+        query = sql.SQL(statement).format(part=part, late=sql.SQL(_LATE), here=sql.SQL(_HERE))
         values = {
             "first": f"({pages.first},0)",
             "past": f"({pages.past},0)",

@@ -23,11 +23,15 @@ def prune(
     *,
     older_than: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="Rows older than this go, such as 72h; else OUTBOX_ROW_RETENTION_HOURS."),
+        typer.Option(
+            metavar="DURATION", help="Rows older than this go, such as 72h; else OUTBOX_ROW_RETENTION_HOURS."
+        ),
     ] = None,
     wait: Annotated[
         str,
-        typer.Option(metavar="DURATION", help="How long Debezium may take to confirm what is committed by now."),
+        typer.Option(
+            metavar="DURATION", help="How long Debezium may take to confirm what is committed by now."
+        ),
     ] = "1m",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Count them, and delete nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False,
@@ -78,13 +82,14 @@ def _tell(pruned: Pruned) -> None:
 
 def _why_held_up(pruned: Pruned, *, wait: str) -> str:
     who = (
-        "Debezium reads from it, and is behind or busy with a large transaction: try again later, or with a longer --wait"
+        "Debezium reads from it, and is behind, or busy with a large transaction: try again later, or with a longer"
+        " --wait"
         if pruned.slot_active
-        else "nobody reads from it: `outbox doctor` says why"
+        else "Nobody reads from it: `outbox doctor` says why"
     )
     return (
         f"outbox: within {wait}, the replication slot {SLOT_NAME} has not confirmed what was committed when this began,"
-        f" and nothing was deleted. {who[0].upper()}{who[1:]}."
+        f" and nothing was deleted. {who}."
     )
 
 
@@ -92,4 +97,6 @@ def _duration(text: str, *, option: str) -> timedelta:
     try:
         return parse_duration(text)
     except (ValueError, OverflowError) as error:
-        raise typer.BadParameter("write a whole number and ms, s, m or h, like 72h", param_hint=option) from error
+        raise typer.BadParameter(
+            "write a whole number and ms, s, m or h, like 72h", param_hint=option
+        ) from error

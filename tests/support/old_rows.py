@@ -41,6 +41,10 @@ class SlotByHand:
     ) -> Pruned:
         """Prune; while it waits, `meanwhile` happens once for each look, or all is confirmed. It looks three times."""
         looks = count()
+
+        def sleep(_: float) -> None:
+            do()
+
         do = self.confirm if meanwhile is None else meanwhile
         return prune(
             self.connection if connection is None else connection,
@@ -48,7 +52,7 @@ class SlotByHand:
             older_than=older_than,
             wait=timedelta(seconds=4),
             dry_run=dry_run,
-            clock=Clock(monotonic_s=lambda: float(next(looks)), sleep=lambda _: do() and None),
+            clock=Clock(monotonic_s=lambda: float(next(looks)), sleep=sleep),
         )
 
 
@@ -60,7 +64,10 @@ def a_slot(connection: psycopg.Connection[Any]) -> Iterator[SlotByHand]:
     try:
         yield SlotByHand(connection, name)
     finally:
-        connection.execute("select pg_drop_replication_slot(%s)", [name])
+        connection.execute(
+            "select pg_drop_replication_slot(slot_name) from pg_replication_slots where slot_name = %s",
+            [name],
+        )
 
 
 def append_rows(connection: psycopg.Connection[Any], number: int, *, key: str, age: timedelta) -> None:
