@@ -106,9 +106,12 @@ def hold(
     now_ms: int,
     random: Callable[[], float],
 ) -> Retry:
-    """A wait instead of a burial, at no attempt: about as long as all before it, or as this. No age ends it."""
+    """A wait instead of a burial, at no attempt: about as long as all before it, and no less than this.
+
+    No age ends it.
+    """
     delivery = dead.delivery
-    delay_ms = max(_doubled_ms(delivery, tiers=tiers), _ms(at_least))
+    delay_ms = max(_doubled_ms(delivery, tiers=tiers), 2 * _ms(at_least))
     held_since_ms = now_ms if delivery.held_since_ms is None else delivery.held_since_ms
     held = replace(_deferred(delivery, now_ms=now_ms, booked_for_ms=None), held_since_ms=held_since_ms)
     wait = wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random)
@@ -153,8 +156,11 @@ def _defer(
     now_ms: int,
     random: Callable[[], float],
 ) -> NextHop:
-    """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile."""
-    delay_ms = max(_doubled_ms(delivery, tiers=tiers), _ms(hint) if hint else 0)
+    """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile.
+
+    The jitter lies beyond the hint: who came before would only be deferred again.
+    """
+    delay_ms = max(_doubled_ms(delivery, tiers=tiers), 2 * _ms(hint) if hint else 0)
     deferred = _deferred(delivery, now_ms=now_ms, booked_for_ms=None)
     return _park(
         deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy
