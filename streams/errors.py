@@ -8,6 +8,7 @@
     ├── SchedulerFailed    the same for the scheduler
     ├── RecorderFailed     the same for the recorder
     ├── ResetRefused       offsets that can't be reset as it was asked for; says why
+    ├── PruneRefused       rows of the outbox may be the only copy of an event; says why
     └── ReplayRefused      a replay that can't be made as it was asked for; says why
         └── EventGone      its event is no longer on Kafka
 
@@ -20,6 +21,7 @@ from collections.abc import Sequence
 
 __all__ = [
     "EventGone",
+    "PruneRefused",
     "RecordMalformed",
     "RecorderFailed",
     "ReplayRefused",
@@ -67,6 +69,10 @@ class RecorderFailed(StreamsError):  # noqa: N818 - as WorkerFailed
 
 class ResetRefused(StreamsError):  # noqa: N818 - it describes the request
     """Offsets can't be reset as it was asked for; the message says why, and nothing was changed."""
+
+
+class PruneRefused(StreamsError):  # noqa: N818 - it describes the request
+    """No row of the outbox is deleted: events in it may be nowhere else; the message says why, and what to do."""
 
 
 class ReplayRefused(StreamsError):  # noqa: N818 - it describes the request

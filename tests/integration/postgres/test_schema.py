@@ -61,6 +61,7 @@ def test_everything_of_it_is_in_the_schema_outbox(url: str) -> None:
         "endpoints",
         "endpoint_health",
         "audit",
+        "capture_gaps",
         "deliveries",
         "attempts",
         "replays",
