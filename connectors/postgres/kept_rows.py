@@ -23,6 +23,7 @@ __all__ = ["KeptRow", "KeptRows", "RowPosition"]
 #: A table of this size is sorted in a moment.
 _SMALL_BYTES: Final = 64 * 1024 * 1024
 _ROWS: Final = 500
+_COUNTED: Final = 1_000_000
 _BYTES: Final = 8 * 1024 * 1024
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -43,24 +44,22 @@ from ({_TABLES}) as parts
 join pg_class on pg_class.oid = parts.id and pg_class.relkind = 'r'
 """  # noqa: S608
 _OLDEST: Final = "select min(created_at) from outbox.outbox"
-_COUNT: Final = """
-select count(*) from outbox.outbox
-where (created_at, id) > (%(after_at)s, %(after_id)s) and created_at < %(end)s
+_AFTER: Final = """
+from outbox.outbox where (created_at, id) > (%(after_at)s, %(after_id)s) and created_at < %(end)s
 """
+_COUNT: Final = f"select count(*) from (select {_AFTER} limit %(most)s) as counted"  # noqa: S608
+_GUESS: Final = f"explain (format json) select {_AFTER}"
 # The sum sees to it that a page of the largest payloads stays as small as one that Kafka would send. A payload is
-# not read for it: its length stands beside it. The first row comes whatever its size.
-_PAGE: Final = """
+# not read for it: its length stands beside it. What is left over of the rows is the first of them, whatever its size.
+_PAGE: Final = f"""
 select id, channel, type, aggregate_type, aggregate_id, payload, content_type, headers::text, created_at from (
-    select *, sum(octet_length(payload)) over (order by created_at, id) - octet_length(payload) as before from (
-        select * from outbox.outbox
-        where (created_at, id) > (%(after_at)s, %(after_id)s) and created_at < %(end)s
-        order by created_at, id
-        limit %(most)s
+    select *, sum(bytes) over (order by created_at, id) - bytes as before from (
+        select *, coalesce(octet_length(payload), 0) as bytes {_AFTER} order by created_at, id limit %(most)s
     ) as next
 ) as summed
-where coalesce(before, 0) <= %(bytes)s
+where before <= %(bytes)s
 order by created_at, id
-"""
+"""  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,8 +81,8 @@ class KeptRow:
 class RowPosition:
     """Behind which row a reading goes on.
 
-    Written down as a replay's other progress is, whole numbers under numbers: 0 the microseconds since 1970, 1 and 2 the
-    halves of the id.
+    Written down as a replay's other progress is, whole numbers under numbers: 0 the microseconds since 1970, 1 and 2
+    the halves of the id.
 
     >>> at = RowPosition(created_at=datetime(2026, 3, 1, 12, 0, 0, 1, tzinfo=UTC), id=UUID(int=1 << 127 | 5))
     >>> at.to_offsets()
@@ -119,26 +118,32 @@ class RowPosition:
 class KeptRows:
     """The rows of one database, over a connection in autocommit mode that the caller owns.
 
-    All methods raise `SchemaMissingError`, `DatabaseUnreachableError`, `StatementTimeoutError` or `StatementFailedError`
-    when Postgres does.
+    All methods raise `SchemaMissingError`, `DatabaseUnreachableError` or `StatementFailedError` when Postgres does.
     """
 
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
-    def can_be_paged(self) -> bool:
-        """Whether the table is small, or has an index by time, on each of its parts."""
-        return self._value(_CAN_BE_PAGED, small=_SMALL_BYTES) is True
+    def can_be_paged(self, *, small_bytes: int = _SMALL_BYTES) -> bool:
+        """Whether the table is small enough to be sorted for each page, or has an index by time, in all its parts."""
+        return self._value(_CAN_BE_PAGED, small=small_bytes) is True
 
     def oldest(self) -> datetime | None:
         """When the oldest row that is there was written; None where there is none."""
         found: datetime | None = self._value(_OLDEST)
         return None if found is None else found.astimezone(UTC)
 
-    def count(self, after: RowPosition, *, end: datetime) -> int:
-        """How many rows there are behind a position and before a time, of all channels."""
-        count: int = self._value(_COUNT, **_between(after, end))
-        return count
+    def count(self, after: RowPosition, *, end: datetime, exactly: int = _COUNTED) -> int:
+        """How many rows there are behind a position and before a time, of all channels.
+
+        Of more than `exactly`, what Postgres guesses: to count them all would take as long as to read them.
+        """
+        between = _between(after, end)
+        count: int = self._value(_COUNT, **between, most=exactly + 1)
+        if count <= exactly:
+            return count
+        (guess,) = self._value(_GUESS, **between)
+        return max(count, int(guess["Plan"]["Plan Rows"]))
 
     def page(self, after: RowPosition, *, end: datetime) -> Sequence[KeptRow]:
         """The next rows; none only where there are no more."""

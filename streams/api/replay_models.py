@@ -73,8 +73,8 @@ class RangeReplay(Request):
     types: list[EventTypeFilter] = Field(
         default_factory=list,
         max_length=MOST_CHOICES,
-        description="Of these types only. Required where a handler is named, which gets what is named here; an endpoint "
-        "gets of it what it wants.",
+        description="Of these types only. Required where a handler is named, which gets what is named here; an "
+        "endpoint gets of it what it wants.",
     )
     aggregates: list[AggregateText] = Field(
         default_factory=list, max_length=MOST_CHOICES, description="About these only."
@@ -85,7 +85,7 @@ class RangeReplay(Request):
     )
     source: EventsFrom = Field(
         default="kafka",
-        description="Where they are read. `postgres`: from the rows of the outbox table, where they are kept for longer "
-        "than Kafka keeps events.",
+        description="Where they are read. `postgres`: from the rows of the outbox table, where they are kept for "
+        "longer than Kafka keeps events.",
     )
     rate_per_s: Rate = DEFAULT_RATE_PER_S

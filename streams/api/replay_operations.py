@@ -168,8 +168,9 @@ REPLAY_OPERATIONS: Final = (
         method="POST",
         path="/v1/replays",
         summary="Send the events of a range to the targets that are named, also those that were delivered before",
-        description="With the same webhook-id and a fresh budget of attempts; no other target hears of it. An endpoint gets "
-        "what it wants as it is now. `warning` says where the events that can be read are fewer than was asked for.",
+        description="With the same webhook-id and a fresh budget of attempts; no other target hears of it. An "
+        "endpoint gets what it wants as it is now. `warning` says where fewer events can be "
+        "read than were asked for.",
         scope="write",
         body=RangeReplay,
         body_required=True,

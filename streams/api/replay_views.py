@@ -8,17 +8,17 @@ from pydantic import ConfigDict, Field
 
 from connectors.postgres.stored_replay import Replay, ReplayKind, ReplayStatus
 from streams.api.views import NextCursor, View
-from streams.replay.range_selection import EventsFrom, RangeSelection
+from streams.replay.range_selection import EventsFrom
 from streams.replay.selection import RecoverySelection
 
 __all__ = ["RangeView", "ReplayView", "ReplaysPage", "replay_view", "replays_page"]
 
 
 class RangeView(View):
-    """Which events a range sends, and to whom, as it was asked for."""
+    """Which events a range sends, and to whom, as it was asked for, and is stored."""
 
     # `from` is no name in Python; it is one in JSON.
-    model_config = ConfigDict(validate_by_name=True, serialize_by_alias=True)
+    model_config = ConfigDict(serialize_by_alias=True)
 
     begin: datetime = Field(alias="from")
     end: datetime = Field(alias="to")
@@ -79,7 +79,7 @@ def replay_view(replay: Replay) -> ReplayView:
         delivery_id=None if delivery_id is None else UUID(delivery_id),
         since=None if recovery is None else recovery.since,
         until=None if recovery is None else recovery.until,
-        range=_range_view(replay) if replay.kind == "range" else None,
+        range=RangeView.model_validate(replay.selection) if replay.kind == "range" else None,
         rate_per_s=replay.rate_per_s,
         status=replay.status,
         waits_for=replay.waits_for,
@@ -93,19 +93,6 @@ def replay_view(replay: Replay) -> ReplayView:
         events_to_read=replay.events_to_read,
         sent=replay.sent,
         skipped=replay.skipped,
-    )
-
-
-def _range_view(replay: Replay) -> RangeView:
-    selection = RangeSelection.from_json(replay.selection)
-    return RangeView(
-        begin=selection.begin,
-        end=selection.end,
-        types=[str(pattern) for pattern in selection.types],
-        aggregates=[*selection.aggregates],
-        ids=[*selection.ids],
-        targets=[str(target) for target in selection.targets],
-        source=selection.events_from,
     )
 
 

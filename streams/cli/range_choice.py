@@ -52,8 +52,8 @@ TypeOption = Annotated[
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="Of these types only: order.created, order.* or *. Repeatable, or separated by commas. A handler gets what "
-        "is named here; an endpoint of that what it wants.",
+        help="Of these types only: order.created, order.* or *. Repeatable, or separated by commas. A handler gets "
+        "what is named here; an endpoint of that what it wants.",
     ),
 ]
 AggregateOption = Annotated[
@@ -69,8 +69,8 @@ TargetOption = Annotated[
     typer.Option(
         "--target",
         metavar="TARGET",
-        help="Who gets them: endpoint:ID (or ep_…), handler:NAME. Repeatable, or separated by commas. Without it nothing "
-        "is sent: the command lists what there is.",
+        help="Who gets them: endpoint:ID (or ep_…), handler:NAME. Repeatable, or separated by commas. Without it "
+        "nothing is sent: the command lists what there is.",
     ),
 ]
 RateOption = Annotated[
@@ -81,7 +81,7 @@ SourceOption = Annotated[
     typer.Option(
         "--source",
         metavar="SOURCE",
-        help="kafka, or postgres: the rows of the outbox table, where they are kept for longer than Kafka keeps events.",
+        help="kafka, or postgres: the rows of the outbox table, where they are kept for longer than events on Kafka.",
     ),
 ]
 
@@ -89,7 +89,7 @@ _Value = TypeVar("_Value")
 _SOURCES: Final[tuple[EventsFrom, ...]] = ("kafka", "postgres")
 
 
-def range_selection(  # noqa: PLR0913 - one for each option
+def range_selection(
     *,
     begin: str,
     end: str,

@@ -27,8 +27,8 @@ def event_gone(place: Place) -> EventGone:
     """What is said of an event that Kafka doesn't have any more."""
     return EventGone(
         f"Event {place.event_id} is no longer on Kafka at {place.at}: it was deleted after OUTBOX_RETENTION_HOURS "
-        "(or OUTBOX_DEAD_LETTER_RETENTION_HOURS). Where its row is kept, `outbox replay run --source postgres` with its id "
-        "sends it; else append it again, under its id, from wherever you have it."
+        "(or OUTBOX_DEAD_LETTER_RETENTION_HOURS). Where its row is kept, `outbox replay run --source postgres` with "
+        "its id sends it; else append it again, under its id, from wherever you have it."
     )
 
 

@@ -63,4 +63,8 @@ class KafkaTool:
         if not heads:
             return []
         head = lines[heads[0]]
-        return [dict(zip(head, line, strict=False)) for line in lines[heads[0] + 1 :] if len(line) >= len(head) - 1]
+        return [
+            dict(zip(head, line, strict=False))
+            for line in lines[heads[0] + 1 :]
+            if len(line) >= len(head) - 1
+        ]

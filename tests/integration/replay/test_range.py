@@ -44,7 +44,7 @@ def replays_of(mailbox: Mailbox, event_id: UUID) -> list[str | None]:
 def test_a_range_during_live_traffic_is_sent_once_more_and_nothing_else(
     running: Pipeline, api: ApiProcess
 ) -> None:
-    """Two of three endpoints are named: each gets each event of the types and the time once more, with its id and bytes.
+    """Two of three endpoints are named: each gets each event of the types and the time once more, the same bytes.
 
     The third hears nothing of it. What other types have, what was committed before or after, and what comes live, each
     gets once. The log counts the replay's attempts.
@@ -123,7 +123,9 @@ def test_ids_and_aggregates_choose(running: Pipeline, api: ApiProcess) -> None:
     """What is given must hold, and of a list any one will do; an endpoint gets nothing that it doesn't want."""
     mailbox, other = two_of_a_type(running)
     stranger = running.mailbox()
-    history = running.append_many(f"{mailbox.event_type}.kept", 8, key=lambda index: f"{mailbox.id}/{index % 4}")
+    history = running.append_many(
+        f"{mailbox.event_type}.kept", 8, key=lambda index: f"{mailbox.id}/{index % 4}"
+    )
     mailbox.wait_for_events(history)
     begin, end = span(running, history)
     about = [f"order/{mailbox.id}/{number}" for number in (1, 2)]
@@ -143,7 +145,10 @@ def test_each_key_sends_once_and_each_new_key_again(running: Pipeline, api: ApiP
     (event_id,) = history = running.append_many(f"{mailbox.event_type}.sold", 1)
     mailbox.wait_for_events(history)
     begin, end = span(running, history)
-    asked = [api.send_range(begin, end, target(mailbox), key=f"{key} of {event_id}".replace(" ", "-")) for key in "abab"]
+    asked = [
+        api.send_range(begin, end, target(mailbox), key=f"{key} of {event_id}".replace(" ", "-"))
+        for key in "abab"
+    ]
     for one in asked:
         api.wait_for(one["id"])
     assert [one["id"] == asked[0]["id"] for one in asked] == [True, False, True, False]
@@ -154,7 +159,9 @@ def test_each_key_sends_once_and_each_new_key_again(running: Pipeline, api: ApiP
     assert (reused.status, reused.kind) == (422, "idempotency-key-reused")
 
 
-def test_an_empty_range_is_done_and_what_makes_no_sense_is_refused(running: Pipeline, api: ApiProcess) -> None:
+def test_an_empty_range_is_done_and_what_makes_no_sense_is_refused(
+    running: Pipeline, api: ApiProcess
+) -> None:
     """Nothing in it, nothing sent. Each refusal names its field; a range into the future says that it ends earlier."""
     mailbox, _ = two_of_a_type(running)
     now = datetime.now(UTC)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
+from connectors.kafka.key_partition import key_partition
 from connectors.kafka.read_record import RecordReader
 from connectors.postgres.kept_rows import KeptRows, RowPosition
 from streams import topics
@@ -15,7 +16,7 @@ from tests.support.api_process import ApiProcess
 from tests.support.eventually import eventually
 from tests.support.pipeline import Pipeline
 from tests.support.replaying import created_at
-from tests.support.topics import TopicTail
+from tests.support.topics import TopicTail, topic_ends
 
 _ODD = (
     ("plain", '{"total": 7}', "{}", "k", ""),
@@ -26,15 +27,23 @@ _ODD = (
 
 
 def test_a_row_is_the_record_that_debezium_made_of_it(running: Pipeline) -> None:
-    """Key, payload, and headers in their order, byte for byte, and the partition: a receiver can't tell the difference."""
+    """Key, payload, and headers in their order, byte for byte, and the partition: no receiver can tell."""
     tail = TopicTail(running.kafka, topics.EVENTS)
     ids = [insert(running, *odd) for odd in _ODD]
     places = tail.wait_for_events(ids)
     with running.connect() as connection, RecordReader(running.kafka, client_id="tests") as reader:
         connection.autocommit = True
         for event_id, place in zip(ids, places, strict=True):
-            row = next(row for row in rows_of(KeptRows(connection), created_at(running, event_id)) if row.id == event_id)
+            row = next(
+                row
+                for row in rows_of(KeptRows(connection), created_at(running, event_id))
+                if row.id == event_id
+            )
             made = record_of_row(row, partition=place.partition)
+            assert (
+                key_partition(made.key or b"", len(topic_ends(running.kafka, topics.EVENTS)))
+                == place.partition
+            )
             real = reader.read(place.topic, place.partition, place.offset)
             assert real is not None
             assert (made.key, made.value, made.headers) == (real.key, real.value, real.headers)
@@ -62,7 +71,9 @@ def insert(running: Pipeline, what: str, payload: str, headers: str, key: str, a
 def test_what_kafka_has_deleted_is_sent_from_the_table(running: Pipeline, api: ApiProcess) -> None:
     """The range on Kafka says that it is cut, and names the way; from the table, all of it is sent, as before."""
     mailbox, _ = two_of_a_type(running)
-    history = running.append_many(f"{mailbox.event_type}.old", 20, key=lambda index: f"{mailbox.id}-{index % 5}")
+    history = running.append_many(
+        f"{mailbox.event_type}.old", 20, key=lambda index: f"{mailbox.id}-{index % 5}"
+    )
     mailbox.wait_for_events(history)
     first = {one.headers["webhook-id"]: one for one in mailbox.received}
     delete_events(running)
@@ -85,7 +96,9 @@ def test_what_kafka_has_deleted_is_sent_from_the_table(running: Pipeline, api: A
     for number in range(5):
         wanted = [str(event_id) for event_id in history[number::5]]
         replayed = [one for one in mailbox.received if one.headers.get("webhook-replay") == whole["id"]]
-        assert [one.headers["webhook-id"] for one in replayed if one.headers["webhook-id"] in wanted] == wanted
+        assert [
+            one.headers["webhook-id"] for one in replayed if one.headers["webhook-id"] in wanted
+        ] == wanted
     resend = api.delivery(history[0], endpoint_id=mailbox.id)
     said = api.ask("POST", f"/v1/deliveries/{resend['id']}/resend", key="from-the-table")
     assert (said.status, said.kind) == (409, "event-gone")

@@ -36,12 +36,14 @@ def test_nobody_named_is_an_error_that_lists_who_there_is(running: Pipeline) -> 
     ):
         refused = run(running, "replay", "run", "--from", "1h", "--to", "0s", *arguments, code=2)
         assert word in refused.text
-    ahead = run(running, "replay", "run", "--from", "2999-01-01", "--to", "3000-01-01", "--target", mailbox.id, code=2)
+    ahead = run(
+        running, "replay", "run", "--from", "2999-01-01", "--to", "3000-01-01", "--target", mailbox.id, code=2
+    )
     assert "future" in ahead.text
 
 
 def test_it_shows_what_it_would_send_and_asks(running: Pipeline) -> None:
-    """Per type and target. A dry run sends nothing, and neither does one to which nobody agrees; then no replay is made."""
+    """Per type and target. A dry run makes no replay and sends nothing, and neither does one to which nobody agrees."""
     _, history, new = a_new_endpoint(running, after=12)
     more = running.append_many(f"{new.event_type}.more", 3)
     new.wait_for_events(more)

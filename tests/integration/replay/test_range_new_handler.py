@@ -28,4 +28,4 @@ def test_a_new_handler_is_fed_history(pipeline: Pipeline) -> None:
     log = pipeline.attempts.to_the_end()
     for event_id in history:
         assert sorted(turn["target"] for turn in log.of(event_id)) == sorted([_HANDLER, f"endpoint:{old.id}"])
-    assert {event_id for event_id in old.repeated()}.isdisjoint(map(str, history))
+    assert set(old.repeated()).isdisjoint(map(str, history))

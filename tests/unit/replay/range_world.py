@@ -136,4 +136,3 @@ class Ports:
 
     def source(self) -> RangeSource:
         return RangeSource(self.chosen, ports=self)
-

@@ -74,3 +74,18 @@ class World:
             ports=self,
             completeness=Completeness(kafka),
         )
+
+
+def read_all(source: RecoverySource, *, most: int = 100) -> list[UUID]:
+    """Plan, open, and read to the end; the events that are still due."""
+    start = source.plan()
+    assert isinstance(start, Start)
+    source.open(a_replay(start))
+    due: list[UUID] = []
+    count = 0
+    while (batch := source.read(most)) is not None:
+        assert len(batch.deliveries) <= most
+        count += batch.read
+        due += [one.event.id for one in source.still_due(batch.deliveries)]
+    assert count == start.to_read
+    return due

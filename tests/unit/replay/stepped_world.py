@@ -1,4 +1,4 @@
-"""A replay whose every effect can be the last: Postgres and Kafka in memory, and a crash between any two of their calls."""
+"""A replay whose every effect can be the last: Postgres and Kafka in memory, and a crash between any two calls."""
 
 from __future__ import annotations
 

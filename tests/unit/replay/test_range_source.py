@@ -83,7 +83,11 @@ def test_an_endpoint_gets_what_it_wants_and_a_handler_what_was_named() -> None:
     made = read_all(Ports(selection(), [wanted, garbled, replace(other)]).source())
     assert (ids(made, TARGET), ids(made, BILLING)) == ([1], [1, 2])
     for one in made:
-        assert (one.attempt, one.deferrals, one.replay_id) == (1, 0, a_replay(Start(begins={}, ends={}, to_read=0)).id)
+        assert (one.attempt, one.deferrals, one.replay_id) == (
+            1,
+            0,
+            a_replay(Start(begins={}, ends={}, to_read=0)).id,
+        )
         assert one.origin.offset == (0 if one.event.id == wanted.id else 2)
 
 
@@ -112,8 +116,14 @@ def test_whoever_goes_on_from_a_batch_repeats_and_skips_nothing(
 
 def test_rows_are_read_in_the_order_of_their_times() -> None:
     """However they lie in the table. Rows of the channel of endpoints are read, and are nobody's events."""
-    made = [an_event(id=UUID(int=9 - minutes), created_at=NOW - timedelta(minutes=minutes)) for minutes in range(1, 8)]
-    told = a_row(replace(made[0], id=UUID(int=99), created_at=NOW - timedelta(minutes=3, seconds=1)), channel="endpoints")
+    made = [
+        an_event(id=UUID(int=9 - minutes), created_at=NOW - timedelta(minutes=minutes))
+        for minutes in range(1, 8)
+    ]
+    told = a_row(
+        replace(made[0], id=UUID(int=99), created_at=NOW - timedelta(minutes=3, seconds=1)),
+        channel="endpoints",
+    )
     source = Ports(selection(), [], rows=Rows([*map(a_row, made), told])).source()
     assert ids(read_all(source), BILLING) == [2, 3, 4, 5, 6, 7, 8]
 
@@ -171,7 +181,10 @@ def test_it_says_what_was_pruned() -> None:
 
 def test_what_is_counted_is_what_is_sent() -> None:
     """Per type and target, by the same rules: what somebody agrees to is what happens."""
-    mixed = [replace(event, type=("order.created", "user.left", "order.paid")[index % 3]) for index, event in enumerate(events(9))]
+    mixed = [
+        replace(event, type=("order.created", "user.left", "order.paid")[index % 3])
+        for index, event in enumerate(events(9))
+    ]
     ports = Ports(selection(), mixed)
     seen: list[tuple[int, int]] = []
     found = count_range(ports.chosen, ports, progress=lambda read, of: seen.append((read, of)))
@@ -194,9 +207,7 @@ class RangeWorld(World):
         self.replay: Replay = replace(self.replay, kind="range", rate_per_s=5.0)
 
     def source(self) -> RangeSource:
-        return Ports(
-            selection(), self.events, at_step=lambda step: self.at_step(step), rows=self._rows
-        ).source()
+        return Ports(selection(), self.events, at_step=self.at_step, rows=self._rows).source()
 
     def wanted(self) -> Counter[SentKey]:
         return Counter(
