@@ -135,9 +135,12 @@ def _defer(
     now_ms: int,
     random: Callable[[], float],
 ) -> NextHop:
-    """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile."""
+    """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile.
+
+    The jitter lies beyond the hint: who came before would only be deferred again.
+    """
     doubled_ms: int = _DEFERRAL_BASE_MS << min(delivery.deferrals, 30)
-    delay_ms = max(min(doubled_ms, tiers.longest_ms), _ms(hint) if hint else 0)
+    delay_ms = max(min(doubled_ms, tiers.longest_ms), 2 * _ms(hint) if hint else 0)
     deferred = _deferred(delivery, now_ms=now_ms, booked_for_ms=None)
     return _park(
         deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy

@@ -36,6 +36,7 @@ from streams.retry.tiers import RetryTiers
 from streams.settings import Settings
 from streams.surroundings import SystemSurroundings
 from streams.worker.app import new_app
+from streams.worker.interpreter import shorten_pauses
 
 __all__ = ["run_worker"]
 
@@ -89,6 +90,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     app = new_app(settings, ledgers=Ledgers(), lease=lease, dispatcher=dispatcher, on_defect=fail)
     try:
         if await feed.start(stopping=stop.is_set):
+            shorten_pauses()
             await app.start()
             _log.info("worker_started", handlers=directory.handler_count, endpoints=directory.endpoint_count)
             await _until(stop, failed, app)
