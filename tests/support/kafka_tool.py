@@ -36,7 +36,7 @@ class KafkaTool:
 
     def offsets(self, group: str, topic: str) -> Mapping[int, int]:
         """What the group has committed of a topic, by partition."""
-        rows = self._table("--group", group, "--describe", "--offsets")
+        rows = self._table(group, "--describe", "--offsets")
         return {
             int(row["PARTITION"]): int(row["CURRENT-OFFSET"])
             for row in rows
@@ -45,26 +45,22 @@ class KafkaTool:
 
     def member_ids(self, group: str) -> set[str]:
         """Who is in the group."""
-        return {row["CONSUMER-ID"] for row in self._table("--group", group, "--describe", "--members")}
+        return {row["CONSUMER-ID"] for row in self._table(group, "--describe", "--members")}
 
     def would_reset(self, group: str, topic: str, *how: str) -> Mapping[int, int]:
         """Where the tool itself would reset the group to."""
-        rows = self._table("--group", group, "--topic", topic, "--reset-offsets", *how, "--dry-run")
+        rows = self._table(group, "--topic", topic, "--reset-offsets", *how, "--dry-run")
         return {int(row["PARTITION"]): int(row["NEW-OFFSET"]) for row in rows}
 
-    def _table(self, *arguments: str) -> Sequence[Mapping[str, str]]:
-        command = java_command(_MAIN, ["--bootstrap-server", self._servers, *arguments], jars=self._jars)
+    def _table(self, group: str, *arguments: str) -> Sequence[Mapping[str, str]]:
+        command = java_command(
+            _MAIN, ["--bootstrap-server", self._servers, "--group", group, *arguments], jars=self._jars
+        )
         done = subprocess.run(  # noqa: S603 - our own command
             command, cwd=self._folder, capture_output=True, text=True, timeout=_LIMIT_S, check=False
         )
-        lines = [line.split() for line in done.stdout.splitlines()]
-        heads = [index for index, line in enumerate(lines) if line[:1] == ["GROUP"]]
         assert done.returncode == 0, done.stdout + done.stderr
-        if not heads:
-            return []
-        head = lines[heads[0]]
-        return [
-            dict(zip(head, line, strict=False))
-            for line in lines[heads[0] + 1 :]
-            if len(line) >= len(head) - 1
-        ]
+        # Its log is between the table's lines.
+        lines = [line.split() for line in done.stdout.splitlines()]
+        heads = [line for line in lines if line[:1] == ["GROUP"]]
+        return [dict(zip(heads[0], line, strict=False)) for line in lines if line[:1] == [group]]
