@@ -5,9 +5,14 @@ from __future__ import annotations
 import json
 import signal
 from collections import Counter
+from datetime import datetime
 from typing import Any
 
+import pytest
+from typer.testing import CliRunner
+
 from streams import topics
+from streams.cli.replay import app
 from tests.integration.replay.test_commands import answer, run, start
 from tests.integration.replay.test_range import span, target
 from tests.support.pipeline import Pipeline
@@ -67,6 +72,29 @@ def test_it_shows_what_it_would_send_and_asks(running: Pipeline) -> None:
     assert "handler:never-heard-of" in stranger.text
     assert "dead letters" in stranger.text
     assert (replays(running), list(tail.to_the_end())) == (known, [])
+
+
+def test_who_agrees_has_a_replay_and_only_then(running: Pipeline, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question says how many. With --detach it is only asked for; the same key follows the first without asking."""
+    monkeypatch.setenv("OUTBOX_DATABASE_URL", running.installation.database_url)
+    monkeypatch.setenv("OUTBOX_KAFKA_BOOTSTRAP_SERVERS", running.kafka)
+    _, history, new = a_new_endpoint(running, after=3)
+    begin, end = span(running, history)
+    asked = ["run", "--from", begin, "--to", end, "--target", new.id, "--detach", "--json", "--key", new.id]
+    known = len(replays(running))
+    no = CliRunner().invoke(app, asked, input="n\n")
+    assert (no.exit_code, len(replays(running))) == (1, known)
+    yes = CliRunner().invoke(app, asked, input="y\n")
+    assert yes.exit_code == 0, yes.output
+    assert "Send 3 deliveries?" in yes.stderr
+    made = json.loads(yes.stdout[yes.stdout.index("{") :])  # behind the answer, which the runner echoes
+    assert (made["kind"], made["status"]) == ("range", "waiting")
+    asked_for = [datetime.fromisoformat(text) for text in (made["from"], made["to"], begin, end)]
+    assert asked_for[:2] == asked_for[2:]
+    again = CliRunner().invoke(app, asked, input="")
+    assert json.loads(again.stdout)["id"] == made["id"]
+    assert len(replays(running)) == known + 1
+    assert answer(run(running, "replay", "stop", made["id"], "--json"))["status"] == "stopped"
 
 
 def test_a_new_endpoint_is_fed_history_broken_off_and_gone_on_with(running: Pipeline) -> None:
