@@ -120,13 +120,13 @@ def _agreed(
         counted_range = count_range(
             selection, ports, progress=lambda read, of: bar.update(task, completed=read, total=of)
         )
-    if dry_run and as_json:
-        print_json(_fields(counted_range))
+    if as_json and (dry_run or not counted_range.number):
+        print_json({"dry_run": dry_run, **_fields(counted_range)})
         return False
     _show(counted_range, as_json=as_json)
     _warn_of_handlers(connection, selection)
     if not counted_range.number or dry_run:
-        typer.echo("Nothing was sent.", err=as_json)
+        typer.echo("Nothing was sent.")
         return False
     return typer.confirm(f"Send {_deliveries(counted_range.number)}?", abort=True, err=True)
 
@@ -164,7 +164,6 @@ def _warn_of_handlers(connection: psycopg.Connection[Any], selection: RangeSelec
 
 def _fields(found: RangeCount) -> dict[str, Any]:
     return {
-        "dry_run": True,
         "events_read": found.read,
         "matching": found.matching,
         "number": found.number,

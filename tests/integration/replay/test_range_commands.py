@@ -68,6 +68,8 @@ def test_it_shows_what_it_would_send_and_asks(running: Pipeline) -> None:
     assert "Send 15 deliveries?" in declined.text
     nothing = run(running, *asked, "--type", "nobody.*")
     assert "Nothing was sent" in nothing.text
+    none = answer(run(running, *asked, "--type", "nobody.*", "--json"))
+    assert (none["dry_run"], none["number"], none["deliveries"]) == (False, 0, [])
     stranger = run(running, *asked, "--type", "*", "--target", "handler:never-heard-of", "--dry-run")
     assert "handler:never-heard-of" in stranger.text
     assert "dead letters" in stranger.text
