@@ -1,6 +1,7 @@
 """The command `python -m benchmarks`: runs the sections on one stack, prints tables, and writes them down.
 
-    .venv/bin/python -m benchmarks [latency throughput scheduler recorder baseline fairness verify] [--seconds N] [--short]
+    .venv/bin/python -m benchmarks [latency throughput scheduler recorder baseline fairness verify] [--seconds N]
+        [--short]
 
 A whole run at full scale writes `docs/reference/benchmarks.md`. Any other is written to `.outbox/benchmarks`, which
 is not committed. Nothing is asserted: whoever reads the figures judges them.

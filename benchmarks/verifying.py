@@ -58,8 +58,8 @@ def measure_verify(site: Site, scale: Scale) -> Results:
     return Results(
         heading="Verify",
         method=(
-            f"{scale.verified_events:,} rows went through Debezium to `outbox.events`. The delivery log has a delivery of"
-            f" each; one in {_SHARE} waits in a retry tier, and one is a dead letter. `outbox verify` reads all of it."
+            f"{scale.verified_events:,} rows went through Debezium to `outbox.events`. The log has one delivery of"
+            f" each: of {_SHARE}, one waits in a retry tier, and one is a dead letter. `outbox verify` reads all of it."
         ),
         tables=(
             Table(

@@ -111,7 +111,7 @@ where created_at >= %(since)s and created_at < %(until)s
 
 TYPES: Final = "select type from verify_rows union select type from verify_found"
 
-# What the log says is open, where that isn't so. A delivery whose record is on Kafka, in the same replay or a later one,
+# What the log says is open, where that is not so. A delivery whose record is on Kafka, in its replay or a later one,
 # is as the log says, or further. A letter for one that waits: its record could not be read at its next hop.
 _FATES: Final = f"""
 insert into verify_fates
