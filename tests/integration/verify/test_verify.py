@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import json
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 import pytest
 
+from outbox.handlers import Handlers
+from streams.verify.report import Source
 from tests.support.answers import respond
 from tests.support.eventually import eventually
 from tests.support.pipeline import Pipeline
-from tests.support.verifying import database_now, verified, wait_until_logged
+from tests.support.verifying import broken_since, database_now, verified, wait_until_logged
 
 
 def counts(answer: Any, *names: str) -> tuple[int, ...]:
     return tuple(answer[name] for name in names)
-
-
-def broken(answer: Any) -> dict[str, str]:
-    return {event["id"]: event["reason"] for event in answer["events"]}
-
-
-def found(running: Pipeline, since: str, *arguments: str) -> dict[str, str]:
-    """What breaks it, by id, when the workers have committed it: until then it is in flight."""
-
-    def look() -> Any:
-        asked = ("verify", "--since", since, "--until", "0s", "--json", *arguments)
-        child = running.start(*asked, database_url=running.installation.database_url)
-        return json.loads(child.text) if child.wait_for_end(timeout_s=150) == 1 else None
-
-    answer = eventually(look, what="an event that is not accounted for", timeout_s=60)
-    assert answer["unaccounted"] == len(answer["events"]) == sum(answer["reasons"].values())
-    return broken(answer)
 
 
 def change(running: Pipeline, statement: str, *values: object) -> None:
@@ -41,7 +26,7 @@ def change(running: Pipeline, statement: str, *values: object) -> None:
         assert connection.execute(statement, values).rowcount == 1
 
 
-def delivered(running: Pipeline) -> tuple[str, UUID]:
+def delivered(running: Pipeline) -> tuple[datetime, UUID]:
     """Since when, and an event that is delivered to the one endpoint that wants it."""
     mailbox = running.mailbox()
     running.wait_until_known(mailbox)
@@ -73,7 +58,7 @@ def test_inv_1_whatever_becomes_of_an_event_it_is_accounted_for(running: Pipelin
         # The workers' commit follows a moment later; until then it is waiting.
         return answer if answer["dead"] == 2 and answer["waiting"] == 1 else None
 
-    answer = eventually(settled, what="the commit of all events", timeout_s=60)
+    answer = eventually(settled, what="the commit of all events", timeout_s=120)
     assert counts(answer, "committed", "rows", "on_kafka") == (33, 33, 33)
     assert counts(answer, "delivered", "waiting", "dead", "cancelled", "unwanted") == (30, 1, 2, 0, 0)
     assert counts(answer, "unaccounted", "unjudged", "exit_code") == (0, 0, 0)
@@ -84,7 +69,7 @@ def test_a_delivery_that_is_gone_from_the_log_is_found(running: Pipeline) -> Non
     """Settled, and nobody knows what became of it."""
     since, event_id = delivered(running)
     change(running, "delete from outbox.deliveries where event_id = %s", event_id)
-    assert found(running, since) == {str(event_id): "no-outcome"}
+    assert broken_since(running, since) == {str(event_id): "no-outcome"}
 
 
 def test_one_of_two_deliveries_that_is_gone_is_found(running: Pipeline) -> None:
@@ -101,7 +86,7 @@ def test_one_of_two_deliveries_that_is_gone_is_found(running: Pipeline) -> None:
     change(
         running, "update outbox.endpoints set updated_at = now() - interval '1 hour' where id = %s", second.id
     )
-    assert found(running, since) == {str(event_id): "target-missing"}
+    assert broken_since(running, since) == {str(event_id): "target-missing"}
 
 
 def test_a_row_that_never_reached_kafka_is_found(running: Pipeline) -> None:
@@ -116,17 +101,17 @@ def test_a_row_that_never_reached_kafka_is_found(running: Pipeline) -> None:
             connection.execute("alter publication outbox add table outbox.outbox")
 
     def not_judged() -> bool:
-        asked = ("verify", "--since", since, "--until", "0s", "--wait", "0s")
-        child = running.start(*asked, database_url=running.installation.database_url)
-        # Within the second that this takes the connector may just have confirmed everything.
-        return child.wait_for_end(timeout_s=150) == 2 and "has not confirmed their position yet" in child.text
+        answer = verified(running, since, patience=timedelta())
+        # While it looks, the connector may just have confirmed everything.
+        said = answer["not_judged"] or ""
+        return answer["exit_code"] == 2 and "has not confirmed their position yet" in said
 
-    eventually(not_judged, what="a connector that is a moment behind", timeout_s=60)
-    answer = verified(running, since, "--wait", "2m", code=1)
-    assert broken(answer) == {str(event_id): "not-on-kafka"}
+    eventually(not_judged, what="a connector that is a moment behind", timeout_s=120)
+    assert broken_since(running, since) == {str(event_id): "not-on-kafka"}
+    answer = verified(running, since)
     assert counts(answer, "committed", "rows", "on_kafka") == (1, 1, 0)
     # Nobody can see that without the rows.
-    assert counts(verified(running, since, "--source", "topic"), "committed", "rows") == (0, 0)
+    assert counts(verified(running, since, source="topic"), "committed", "rows") == (0, 0)
 
 
 @pytest.mark.parametrize(("status", "standing"), [("retrying", 0), ("pending", 0)])
@@ -140,7 +125,7 @@ def test_a_delivery_that_waits_nowhere_is_found(running: Pipeline, status: str, 
         standing,
         event_id,
     )
-    assert found(running, since) == {str(event_id): "wait-lost"}
+    assert broken_since(running, since) == {str(event_id): "wait-lost"}
 
 
 def test_a_dead_letter_that_is_gone_is_found(running: Pipeline) -> None:
@@ -152,7 +137,7 @@ def test_a_dead_letter_that_is_gone_is_found(running: Pipeline) -> None:
     wait_until_logged(running, event_id, "failed")
     assert counts(verified(running, since), "committed", "unaccounted") == (1, 0)
     change(running, "delete from outbox.dead_letters where event_id = %s", event_id)
-    assert found(running, since) == {str(event_id): "letter-lost"}
+    assert broken_since(running, since) == {str(event_id): "letter-lost"}
 
 
 def test_what_comes_for_a_disabled_endpoint_is_accounted_for(running: Pipeline) -> None:
@@ -170,7 +155,7 @@ def test_what_comes_for_a_disabled_endpoint_is_accounted_for(running: Pipeline) 
         answer = verified(running, since)
         return answer["waiting"] == 1 and answer["dead"] > 0
 
-    eventually(settled, what="the dead letter", timeout_s=60)
+    eventually(settled, what="the dead letter", timeout_s=120)
 
 
 def test_an_event_that_a_payload_filter_leaves_out_is_unwanted(running: Pipeline) -> None:
@@ -188,10 +173,10 @@ def test_an_event_that_a_payload_filter_leaves_out_is_unwanted(running: Pipeline
             mailbox.id,
         )
         if reasons:
-            assert found(running, since) == reasons
+            assert broken_since(running, since) == reasons
             continue
         eventually(
-            lambda: verified(running, since)["unwanted"] == 1, what="the commit of the event", timeout_s=60
+            lambda: verified(running, since)["unwanted"] == 1, what="the commit of the event", timeout_s=120
         )
 
 
@@ -199,8 +184,9 @@ def test_rows_that_were_pruned_are_no_loss(running: Pipeline) -> None:
     """The topic has the events; who asks for rows alone is told of none."""
     since, event_id = delivered(running)
     change(running, "delete from outbox.outbox where id = %s", event_id)
-    for source, committed in (("topic", 1), ("both", 1), ("postgres", 0)):
-        answer = verified(running, since, "--source", source)
+    sources: dict[Source, int] = {"topic": 1, "both": 1, "postgres": 0}
+    for source, committed in sources.items():
+        answer = verified(running, since, source=source)
         assert counts(answer, "committed", "rows", "unaccounted") == (committed, 0, 0)
         assert answer["source"] == source
 
@@ -226,15 +212,13 @@ def test_a_replays_delivery_that_waits_is_accounted_for(running: Pipeline) -> No
     assert counts(verified(running, since), "committed", "waiting", "unaccounted") == (1, 1, 0)
     # As if the log spoke of a still later replay.
     change(running, "update outbox.deliveries set replay_id = 'z' || replay_id where event_id = %s", event_id)
-    assert found(running, since) == {str(event_id): "wait-lost"}
+    assert broken_since(running, since) == {str(event_id): "wait-lost"}
 
 
 def test_a_handler_that_is_named_must_have_its_delivery(running: Pipeline) -> None:
-    """The workers here have no handlers: what was for one is found."""
-    since, event_id = database_now(running), running.append("handled.well")
-    module = "tests.support.scripted_handlers"
-    eventually(lambda: verified(running, since)["dead"] == 1, what="the dead letter", timeout_s=60)
-    # A whole letter says that nobody knew a target at its time: it can be redriven.
-    assert counts(verified(running, since, "--handlers", module), "dead", "unaccounted") == (1, 0)
-    change(running, "delete from outbox.dead_letters where event_id = %s", event_id)
-    assert found(running, since, "--handlers", module) == {str(event_id): "no-outcome"}
+    """The workers here have no handlers: what an endpoint got, and the handler did not, is found."""
+    since, event_id = delivered(running)
+    handlers = Handlers()
+    handlers.on("*", name="billing")(lambda _event: None)
+    assert counts(verified(running, since), "committed", "unaccounted") == (1, 0)
+    assert broken_since(running, since, handlers=handlers) == {str(event_id): "target-missing"}
