@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from benchmarks.results import Results
 from benchmarks.scale import Scale
 from benchmarks.site import Site, endpoint_id
 from benchmarks.table import Table
+from benchmarks.usage import cpu_seconds, cpu_used
 from connectors.postgres.log_partitions import DEAD_LETTER_TABLES, TABLES, make_days
 from streams.topics import DEAD_LETTER, EVENTS, LETTERS_GROUP
 
@@ -51,10 +53,23 @@ from outbox.deliveries where created_at >= %(since)s and status = 'failed'
 _WAITING = "select event_id from outbox.deliveries where created_at >= %(since)s and status = 'retrying'"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """One run of the command: what it took, the memory at most, and its last line."""
+
+    took_s: float
+    cpu_s: float
+    memory_mb: float
+    last_line: str
+
+
 def measure_verify(site: Site, scale: Scale) -> Results:
     """Measure one verification of events that went all the way through Debezium."""
     since = _filled(site, scale.verified_events)
-    took_s, memory_mb, last_line = _verified(site, since)
+    before = cpu_seconds(site.servers())
+    run = _verified(site, since)
+    servers = cpu_used(before, cpu_seconds(site.servers())).seconds
+    used = {"verify": run.cpu_s, "Postgres": servers["Postgres"], "Kafka": servers["Kafka"]}
     return Results(
         heading="Verify",
         method=(
@@ -64,16 +79,16 @@ def measure_verify(site: Site, scale: Scale) -> Results:
         tables=(
             Table(
                 title="One verification",
-                columns=("events", "s", "events/s", "memory at most, MB"),
+                columns=("events", "s", "memory at most, MB", *(f"CPU s: {name}" for name in used)),
                 rows=(
                     (
                         f"{scale.verified_events:,}",
-                        f"{took_s:.1f}",
-                        f"{scale.verified_events / took_s:,.0f}",
-                        f"{memory_mb:,.0f}",
+                        f"{run.took_s:.1f}",
+                        f"{run.memory_mb:,.0f}",
+                        *(f"{seconds:.1f}" for seconds in used.values()),
                     ),
                 ),
-                notes=(f"It said: {last_line}",),
+                notes=(f"It said: {run.last_line}",),
             ),
         ),
     )
@@ -110,8 +125,7 @@ def _filled(site: Site, count: int) -> datetime:
     return since
 
 
-def _verified(site: Site, since: datetime) -> tuple[float, float, str]:
-    """How long the command took, how much memory it had at most, and its last line."""
+def _verified(site: Site, since: datetime) -> _Run:
     clean = {key: value for key, value in os.environ.items() if not key.startswith("OUTBOX_")}
     environment = clean | {
         "OUTBOX_DATABASE_URL": site.addresses.database_url,
@@ -130,7 +144,12 @@ def _verified(site: Site, since: datetime) -> tuple[float, float, str]:
     said = output.read_text(encoding="utf-8", errors="replace").splitlines()
     if process.returncode:
         raise BenchmarkError("outbox verify ended with " + "\n".join([str(process.returncode), *said[-20:]]))
-    return took_s, usage.ru_maxrss / 1024, said[-1]
+    return _Run(
+        took_s=took_s,
+        cpu_s=usage.ru_utime + usage.ru_stime,
+        memory_mb=usage.ru_maxrss / 1024,
+        last_line=said[-1],
+    )
 
 
 def _now(connection: psycopg.Connection[tuple[object, ...]]) -> datetime:

@@ -183,9 +183,9 @@ def store(url: str, events: Sequence[KnownEvent]) -> None:
             for target, delivery in event.deliveries.items():
                 connection.execute(*a_delivery_row(event, target, delivery.status))
                 letters += [target] if delivery.letter else []
-            for target in letters:
+            for buried in letters:
                 number += 1
-                connection.execute(*a_letter_row(event, target, number))
+                connection.execute(*a_letter_row(event, buried, number))
 
 
 def filled(

@@ -153,7 +153,7 @@ def test_what_comes_for_a_disabled_endpoint_is_accounted_for(running: Pipeline) 
 
     def settled() -> bool:
         answer = verified(running, since)
-        return answer["waiting"] == 1 and answer["dead"] > 0
+        return bool(answer["waiting"] == 1 and answer["dead"] > 0)
 
     eventually(settled, what="the dead letter", timeout_s=120)
 

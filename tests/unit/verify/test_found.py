@@ -29,7 +29,7 @@ def a_record(event: Event, *, offset: int = 7, headers: Any = None) -> ReadRecor
         offset=offset,
         key=event.aggregate_id.encode(),
         value=event.payload,
-        headers=encode_event(event) if headers is None else headers,
+        headers=[*encode_event(event)] if headers is None else headers,
     )
 
 
