@@ -29,6 +29,7 @@ MARGIN: Final = timedelta(seconds=30)
 
 _PARAMETERS: Final = {"application_name": "outbox-verify", **SILENCE_PARAMETERS}
 _MS: Final = 1_000
+_LONGEST: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +94,9 @@ def _endpoints(url: str) -> Sequence[StoredEndpoint]:
 
 
 def _log_begins(settings: Settings, now: datetime) -> datetime:
-    """The begin of the oldest day that the recorder keeps."""
-    return datetime.combine((now - timedelta(days=settings.log_retention_days)).date(), time(), tzinfo=UTC)
+    """The begin of the oldest day that the recorder keeps; not of one that it may drop while this is under way."""
+    kept = timedelta(days=settings.log_retention_days)
+    return datetime.combine((now + _LONGEST - kept).date(), time(), tzinfo=UTC)
 
 
 def _warnings(asked: datetime, since: datetime) -> tuple[str, ...]:
