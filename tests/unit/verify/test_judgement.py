@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from connectors.postgres.event_facts import Fact
@@ -44,6 +44,7 @@ def facts_of(event: KnownEvent, expected: list[ExpectedTarget]) -> Fact:
     return facts
 
 
+@settings(max_examples=500)
 @given(event=any_event, expected=any_expected)
 def test_a_verdict_is_what_the_rules_say(event: KnownEvent, expected: list[ExpectedTarget]) -> None:
     """Bits and plain rules agree on every event."""
@@ -62,6 +63,14 @@ def test_inv_1_the_counts_add_up(counts: dict[int, int]) -> None:
 def test_every_verdict_is_accounted_for_or_has_a_reason() -> None:
     """And none is both."""
     assert Counter([*ACCOUNTED, *REASONS]) == Counter(Verdict)
+
+
+def test_what_a_target_surely_wants_is_not_unwanted() -> None:
+    """That a payload filter left it out says nothing of the endpoint that has none."""
+    left_out = Fact.ON_KAFKA | Fact.UNWANTED
+    assert judge(left_out) is Verdict.UNWANTED
+    assert judge(left_out | Fact.EXPECTED | Fact.TARGET_MISSING) is Verdict.NO_OUTCOME
+    assert judge(left_out | Fact.SUCCEEDED) is Verdict.DELIVERED
 
 
 @pytest.mark.parametrize("others", [*combinations(Fact, 2)])
