@@ -69,7 +69,7 @@ class Expectation:
 
     def is_filtered(self, event_type: str) -> bool:
         """Whether `unwanted` has to see the payloads of this type."""
-        return not self._needless(event_type) and bool(self._filters(event_type))
+        return bool(self._filtering) and not self._needless(event_type) and bool(self._filters(event_type))
 
     def unwanted(self, event_type: str, event: Event | None = None) -> bool:
         """Whether an event may have gone to nobody without a dead letter.

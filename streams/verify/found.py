@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 from uuid import UUID
 
-from connectors.kafka.read_record import ReadRecord
+from confluent_kafka import Message
+
+from connectors.kafka.message_headers import message_headers
 from connectors.postgres.reconciliation import FoundEvent, HeldDelivery, Period
 from streams.errors import RecordMalformed
 from streams.records.wire import decode_event, header_map
@@ -26,75 +28,74 @@ _MS: Final = 1_000
 
 
 def found_events(
-    records: Iterable[ReadRecord],
+    messages: Iterable[Message],
     *,
     period: Period,
     committed: Mapping[int, int],
     expectation: Expectation,
 ) -> Iterator[FoundEvent]:
-    """The events of a period among records of `outbox.events`.
+    """The events of a period among messages of `outbox.events`.
 
     Args:
-        records: as they were read.
+        messages: as they were read, none of them an error.
         period: which events.
         committed: per partition the offset that the workers have committed.
         expectation: says of each whether it may have gone to nobody.
     """
-    for record in records:
+    for message in messages:
+        headers = dict(message_headers(message))
         try:
-            headers = header_map(record.headers)
             created_at = _moment(headers["created-at"])
             if not period.since <= created_at < period.until:
                 continue
             event_type = _text(headers["type"])
+            offset, number = cast("tuple[int, int]", (message.offset(), message.partition()))
             yield FoundEvent(
                 _id(headers["id"]),
                 event_type,
                 created_at,
-                record.offset >= committed.get(record.partition, 0),
-                _unwanted(record, headers, event_type, expectation),
+                offset >= committed.get(number, 0),
+                _unwanted(message, event_type, expectation),
             )
         except (KeyError, ValueError, OverflowError, RecordMalformed):
             continue
 
 
-def held_deliveries(records: Iterable[ReadRecord]) -> Iterator[HeldDelivery]:
-    """The deliveries that wait, among records of a retry topic or of `outbox.redelivery`."""
-    for record in records:
-        headers = header_map(record.headers)
+def held_deliveries(messages: Iterable[Message]) -> Iterator[HeldDelivery]:
+    """The deliveries that wait, among messages of a retry topic or of `outbox.redelivery`."""
+    for message in messages:
+        headers = dict(message_headers(message))
         try:
             yield HeldDelivery(
                 _id(headers["id"]),
-                _text(headers.get("outbox-target", b"")),
-                _text(headers.get("outbox-replay-id", b"")),
+                _text(headers.get("outbox-target") or b""),
+                _text(headers.get("outbox-replay-id") or b""),
             )
         except (KeyError, ValueError):
             continue
 
 
-def _unwanted(
-    record: ReadRecord, headers: dict[str, bytes], event_type: str, expectation: Expectation
-) -> bool:
+def _unwanted(message: Message, event_type: str, expectation: Expectation) -> bool:
     if not expectation.is_filtered(event_type):
         return expectation.unwanted(event_type)
-    event = decode_event(headers, key=record.key, value=record.value)
-    return expectation.unwanted(event_type, event)
+    headers = header_map(message_headers(message))
+    return expectation.unwanted(event_type, decode_event(headers, key=message.key(), value=message.value()))
 
 
-def _moment(raw: bytes) -> datetime:
+def _moment(raw: bytes | None) -> datetime:
     """To the millisecond, as the log has it."""
-    moment = datetime.fromisoformat(raw.decode())
+    moment = datetime.fromisoformat(_text(raw))
     if moment.tzinfo is None:
         raise ValueError("a time without a zone")
     return moment.replace(microsecond=moment.microsecond // _MS * _MS)
 
 
-def _id(raw: bytes) -> str:
-    text = raw.decode()
+def _id(raw: bytes | None) -> str:
+    text = _text(raw)
     return text if _UUID.fullmatch(text) else str(UUID(text))
 
 
-def _text(raw: bytes) -> str:
-    if b"\0" in raw:
-        raise ValueError("a NUL, which Postgres can't store")
+def _text(raw: bytes | None) -> str:
+    if raw is None or b"\0" in raw:
+        raise ValueError("nothing, or a NUL, which Postgres can't store")
     return raw.decode()

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from confluent_kafka import Message
+
 from connectors.kafka.committed import committed_offsets
-from connectors.kafka.range_reader import RangeReader
-from connectors.kafka.read_record import ReadRecord
+from connectors.kafka.message_reader import MessageReader
 from connectors.kafka.topic_offsets import TopicOffsets
 from streams.replay.completeness import left_to_commit
 from streams.replay.recovery_source import CLOCKS_DIFFER
@@ -75,13 +76,13 @@ class KafkaSide:
 
     def pieces(
         self, topic: str, begins: Places, ends: Places, on_read: Callable[[int], None]
-    ) -> Iterator[Sequence[ReadRecord]]:
+    ) -> Iterator[Sequence[Message]]:
         """The records of a range, a bounded number at a time; each time it is told how many there were."""
         begins = {number: min(begins.get(number, 0), end) for number, end in ends.items()}
-        reader = RangeReader(self._servers, topic=topic, begins=begins, ends=ends, client_id=_CLIENT)
+        reader = MessageReader(self._servers, topic=topic, begins=begins, ends=ends, client_id=_CLIENT)
         try:
             while not reader.done:
-                records = reader.read(_PIECE)
+                records = reader.messages(_PIECE)
                 on_read(len(records))
                 yield records
         finally:
