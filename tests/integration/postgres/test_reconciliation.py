@@ -138,6 +138,20 @@ def test_a_letter_of_an_earlier_replay_buries_nothing(database: str) -> None:
             assert counted_verdicts(tables.counts())[verdict] == 1
 
 
+def test_a_delivery_to_who_need_not_have_one_stands_for_nobody_else(database: str) -> None:
+    """One target changed since, and has a delivery; the other should have one, and has none."""
+    event = KnownEvent(id=uuid4(), type="order.paid", at_ms=1, has_row=True, records=(False,), unwanted=False)
+    expected = [
+        ExpectedTarget("order.paid", "endpoint:ep_a", BASE + timedelta(milliseconds=2)),
+        ExpectedTarget("order.paid", "endpoint:ep_b", BASE),
+    ]
+    store(database, [event])
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(*a_delivery_row(event, "endpoint:ep_a", "succeeded"))
+        tables = filled(connection, [event], expected)
+        assert counted_verdicts(tables.counts())[Verdict.TARGET_MISSING] == 1
+
+
 def test_a_row_is_missing_until_it_is_found_or_has_left_a_trace(database: str) -> None:
     """What Kafka has deleted was there once: its delivery, or its letter, says so."""
     kinds = ("found", "delivered", "buried", "missing")
