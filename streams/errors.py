@@ -7,6 +7,8 @@
     ├── WorkerFailed       the worker can't go on (a fatal producer error, Faust crashed); it exits and is restarted
     ├── SchedulerFailed    the same for the scheduler
     ├── RecorderFailed     the same for the recorder
+    ├── ResetRefused       offsets that can't be reset as it was asked for; says why
+    ├── PruneRefused       rows of the outbox may be the only copy of an event; says why
     ├── ReplayRefused      a replay that can't be made as it was asked for; says why
     │   └── EventGone      its event is no longer on Kafka
     ├── VerificationRefused  a verification that can't be made as it was asked for; says why
@@ -21,9 +23,11 @@ from collections.abc import Sequence
 
 __all__ = [
     "EventGone",
+    "PruneRefused",
     "RecordMalformed",
     "RecorderFailed",
     "ReplayRefused",
+    "ResetRefused",
     "SchedulerFailed",
     "SettingsError",
     "SetupError",
@@ -65,6 +69,14 @@ class SchedulerFailed(StreamsError):  # noqa: N818 - as WorkerFailed
 
 class RecorderFailed(StreamsError):  # noqa: N818 - as WorkerFailed
     """The recorder stopped because it can't go on reading; restart it."""
+
+
+class ResetRefused(StreamsError):  # noqa: N818 - it describes the request
+    """Offsets can't be reset as it was asked for; the message says why, and nothing was changed."""
+
+
+class PruneRefused(StreamsError):  # noqa: N818 - it describes the request
+    """No row of the outbox is deleted: events in it may be nowhere else; the message says why, and what to do."""
 
 
 class ReplayRefused(StreamsError):  # noqa: N818 - it describes the request

@@ -15,6 +15,7 @@ import structlog
 from streams.log_limit import RepetitionLimit
 from streams.records.attempt import Attempt, next_hop_fields, outcome_fields
 from streams.records.next_hop import DeadLetter
+from streams.records.outcome import Deferred, Succeeded
 
 if TYPE_CHECKING:
     from structlog.typing import Processor
@@ -71,14 +72,14 @@ def configure_log(*, form: Literal["console", "json"], level: str) -> None:
 def log_attempt(attempt: Attempt) -> None:
     """The one canonical line of a turn, a dead letter's at warning.
 
-    Successes are at debug: at thousands a second, `outbox.attempts` is their log.
+    Successes and deferrals are at debug: of both there may be thousands a second, and `outbox.attempts` is their log.
     """
-    fields = outcome_fields(attempt.outcome)
-    succeeded = fields["outcome"] == "succeeded"
     is_dead = isinstance(attempt.next_hop, DeadLetter)
-    write = _attempts.debug if succeeded else _attempts.warning if is_dead else _attempts.info
-    if succeeded and not _attempts.is_enabled_for(logging.DEBUG):
+    is_quiet = isinstance(attempt.outcome, Succeeded | Deferred) and not is_dead
+    if is_quiet and not _attempts.is_enabled_for(logging.DEBUG):
         return
+    write = _attempts.debug if is_quiet else _attempts.warning if is_dead else _attempts.info
+    fields = outcome_fields(attempt.outcome)
     fields.pop("excerpt", None)  # the receiver's words may quote the payload
     delivery = attempt.delivery
     write(

@@ -6,6 +6,7 @@ confluent_kafka expects a NUL at the end of a commit's metadata, and reads on in
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
@@ -13,7 +14,29 @@ from aiokafka.errors import KafkaError as AioKafkaError
 
 from connectors.kafka.errors import ClusterUnreachable
 
-__all__ = ["committed_offsets"]
+__all__ = ["GroupCommit", "committed_offsets", "group_commits"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupCommit:
+    """What a group has committed of one partition."""
+
+    offset: int
+    metadata: str
+
+
+def group_commits(
+    bootstrap_servers: str, group: str, *, timeout_s: float
+) -> Mapping[tuple[str, int], GroupCommit]:
+    """What a group has committed, by topic and partition. Blocking; in a thread without an event loop.
+
+    Raises:
+        ClusterUnreachable: no broker answered in time.
+    """
+    return {
+        place: GroupCommit(offset=found.offset, metadata=found.metadata.removesuffix("\0"))
+        for place, found in _answers(bootstrap_servers, [group], timeout_s).items()
+    }
 
 
 def committed_offsets(
@@ -24,6 +47,12 @@ def committed_offsets(
     Raises:
         ClusterUnreachable: no broker answered in time.
     """
+    return {place: found.offset for place, found in _answers(bootstrap_servers, groups, timeout_s).items()}
+
+
+def _answers(
+    bootstrap_servers: str, groups: Iterable[str], timeout_s: float
+) -> Mapping[tuple[str, int], Any]:
     try:
         return asyncio.run(asyncio.wait_for(_asked(bootstrap_servers, groups, timeout_s), timeout_s))
     except (AioKafkaError, OSError, TimeoutError) as error:
@@ -32,7 +61,7 @@ def committed_offsets(
 
 async def _asked(
     bootstrap_servers: str, groups: Iterable[str], timeout_s: float
-) -> Mapping[tuple[str, int], int]:
+) -> Mapping[tuple[str, int], Any]:
     client = AIOKafkaAdminClient(
         bootstrap_servers=bootstrap_servers.split(","), request_timeout_ms=round(timeout_s * 1000)
     )
@@ -44,7 +73,7 @@ async def _asked(
     finally:
         await client.close()
     return {
-        (place.topic, place.partition): found.offset
+        (place.topic, place.partition): found
         for answer in answers
         for place, found in answer.items()
         if found.offset >= 0

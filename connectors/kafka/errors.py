@@ -5,13 +5,17 @@ KafkaEdgeError
 ├── ClusterUnreachable  an administrative question got no answer
 ├── TopicChangeFailed   Kafka refused to create or change a topic
 ├── TopicMissing        a topic that was asked about is not there
+├── GroupNotEmpty       offsets were to be set for a group that has a member
+├── OffsetsUncertain    which offsets were set, not all or nobody knows
 └── TopicUnreadable     a topic that must be read whole is missing
     └── TopicUnanswered it may be there, and gives no answer: try again
 """
 
 __all__ = [
     "ClusterUnreachable",
+    "GroupNotEmpty",
     "KafkaEdgeError",
+    "OffsetsUncertain",
     "ProducerFatal",
     "TopicChangeFailed",
     "TopicMissing",
@@ -50,6 +54,25 @@ class TopicMissing(KafkaEdgeError):  # noqa: N818 - it names the state the topic
     def __init__(self, topic: str) -> None:
         super().__init__(
             f"Kafka has no topic {topic}: run `outbox setup`, with the settings that this process has"
+        )
+
+
+class GroupNotEmpty(KafkaEdgeError):  # noqa: N818 - it names the state the group is in
+    """Kafka sets offsets for a group without members only. Nothing was changed."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(
+            f"group {group} has a member: Kafka refused to set its offsets, and nothing was changed. "
+            "Stop its processes, and try again"
+        )
+
+
+class OffsetsUncertain(KafkaEdgeError):  # noqa: N818 - it names the state the offsets are in
+    """Some offsets were set and others not, or no answer came."""
+
+    def __init__(self, group: str, reason: str) -> None:
+        super().__init__(
+            f"not all offsets of group {group} are known to be set: {reason}. Look where it stands before you go on"
         )
 
 

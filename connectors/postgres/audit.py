@@ -1,7 +1,7 @@
-"""The audit table: who changed which endpoint, when, and which of its fields.
+"""The audit table: who changed which endpoint, when, and which of its fields; and who reset offsets, where to.
 
 Place in the data's way: written by `EndpointStore` in the transaction of each change, read by `GET /v1/audit`.
-Invariant: names of fields and never a value, since some are secrets (INV-9).
+Invariant: of an endpoint names of fields and never a value, since some are secrets (INV-9).
 """
 
 from __future__ import annotations

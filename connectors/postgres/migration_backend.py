@@ -1,6 +1,7 @@
 """yoyo's backend for Postgres, fitted to where it runs.
 
-Three things are different from yoyo's own: it takes libpq's parameters as they are (its own URL parser knows
+Four things are different from yoyo's own: it waits a few seconds for the lock on a table, and no longer (whoever wants
+to append an event waits behind it); it takes libpq's parameters as they are (its own URL parser knows
 neither several hosts nor `key=value` strings); it doesn't lock (a row in a lock table outlives a killed
 process and then blocks every later one: `schema.migrate` holds an advisory lock instead); and its log needs
 neither a name for the user id nor a reverse DNS look-up (a container may have none of both).
@@ -24,6 +25,8 @@ __all__ = ["MIGRATION_TABLE", "MigrationBackend"]
 
 MIGRATION_TABLE: Final = "_yoyo_migration"
 
+_SET_LOCK_TIMEOUT: Final = "set lock_timeout = '3s'"
+
 
 class MigrationBackend(PostgresqlPsycopgBackend):  # type: ignore[misc] # yoyo has no types
     """A connection that migrations are applied through; yoyo's own tables are in the given schema too."""
@@ -42,6 +45,11 @@ class MigrationBackend(PostgresqlPsycopgBackend):  # type: ignore[misc] # yoyo h
             args=arguments | {"schema": schema},
         )
         return cls(uri, MIGRATION_TABLE)
+
+    def init_connection(self, connection: Any) -> None:
+        """Set the schema, and the limit of a wait for a table."""
+        super().init_connection(connection)
+        connection.execute(_SET_LOCK_TIMEOUT)
 
     def lock(self, timeout: float = 0) -> AbstractContextManager[None]:  # noqa: ARG002 - yoyo's signature
         """Do nothing: whoever uses this holds the lock already."""

@@ -17,7 +17,7 @@ from psycopg.rows import dict_row
 from connectors.postgres.connection import connect, reason, statement_errors
 from connectors.postgres.errors import SlotRefusedError
 
-__all__ = ["Publication", "Replication", "Slot", "create_slot", "read_replication"]
+__all__ = ["Publication", "Replication", "Slot", "create_slot", "read_replication", "read_slot"]
 
 # Making a slot waits for the transactions that are open, of every database of the server.
 _LIMIT: LiteralString = "set statement_timeout = '30s'"
@@ -114,6 +114,17 @@ def read_replication(database_url: str, *, slot: str, publication: str) -> Repli
     """
     with connect(database_url) as conn, statement_errors():
         return _read(conn, slot=slot, publication=publication)
+
+
+def read_slot(connection: psycopg.Connection[Any], *, slot: str) -> Slot | None:
+    """Look at the slot alone; None where there is none.
+
+    Raises:
+        PostgresError: the role may not look, or Postgres is gone.
+    """
+    with statement_errors(), connection.cursor(row_factory=dict_row) as cursor:
+        row = cursor.execute(_SLOT, [slot]).fetchone()
+    return None if row is None else _slot(row)
 
 
 def create_slot(database_url: str, *, slot: str) -> None:

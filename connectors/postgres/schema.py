@@ -2,9 +2,8 @@
 
 The migrations are the `.sql` files beside this module, applied by yoyo in the order of their names, each in a
 transaction. yoyo commits a migration before it records it, so a run that is killed between the two applies it
-again: **every migration must be repeatable** (`if not exists`, `or replace`), and additive, since programs of
-    the version
-before still run when it is applied.
+again: **every migration must be repeatable** (`if not exists`, `or replace`), and additive, since programs of the
+version before still run when it is applied.
 
 Any number of processes may migrate at once: one does, the others wait and find nothing left.
 """
@@ -88,6 +87,13 @@ def _apply(url: str, names: tuple[str, ...]) -> None:
         for name in names:
             try:
                 backend.apply_one(migrations[name])
+            except pg_errors.LockNotAvailable as error:
+                raise MigrationError(
+                    f"Migration {name} at {address(url)} needs a table that another transaction has held for longer "
+                    "than a migration waits: behind it, the application's own transactions would wait too. Nothing of "
+                    "it was kept, and those before it were. Run `outbox setup` again when that transaction has ended "
+                    "(pg_stat_activity shows the old ones; pg_blocking_pids who holds up whom)."
+                ) from error
             except psycopg.Error as error:
                 raise MigrationError(
                     f"Migration {name} failed at {address(url)}: {reason(error)}. "

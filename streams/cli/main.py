@@ -28,6 +28,7 @@ _COMMANDS: Final = (
     "replay",
     "dead-letters",
     "verify",
+    "prune",
     "token",
 )
 

@@ -13,6 +13,7 @@ from connectors.postgres.connection import connect
 from connectors.postgres.replays import ReplayStore
 from streams.cli.endpoint_store import cli_actor
 from streams.cli.errors import said_plainly
+from streams.cli.replay_reset import reset
 from streams.cli.replay_run import carried_out
 from streams.cli.replay_shown import replay_fields, show_replay, show_replays, show_result
 from streams.cli.shown import print_json
@@ -74,6 +75,9 @@ def resume(replay_id: ReplayId, *, as_json: AsJson = False) -> None:
             store.get(replay_id)
         replay = carried_out(settings, replay_id, go_on=f"outbox replay resume {replay_id}")
     show_result(replay, as_json=as_json)
+
+
+app.command()(reset)
 
 
 @contextmanager

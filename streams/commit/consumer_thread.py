@@ -138,8 +138,9 @@ class SettledThread(faust_aiokafka.AIOKafkaConsumerThread):  # type: ignore[misc
         found = await coordinator.fetch_committed_offsets(
             [TopicPartition(*partition) for partition in partitions]
         )
+        # Offsets that were set with confluent_kafka, as a reset does it, have a NUL behind their metadata.
         return {
-            (tp.topic, tp.partition): Commit(committed.offset, committed.metadata or "")
+            (tp.topic, tp.partition): Commit(committed.offset, (committed.metadata or "").removesuffix("\0"))
             for tp, committed in found.items()
             if committed.offset >= 0
         }

@@ -61,6 +61,7 @@ class PartitionLedger:
         "_known",
         "_known_firsts",
         "_last_commit",
+        "_mark",
         "_next",
         "_pending",
         "_resumes_at",
@@ -83,6 +84,8 @@ class PartitionLedger:
         self._known = metadata.decode(committed, committed_metadata) if committed is not None else []
         self._known_firsts = [first for first, _ in self._known]
         self._last_commit = Commit(committed, committed_metadata) if committed is not None else None
+        # Of the last reset of the group's offsets: every commit carries it on.
+        self._mark = metadata.reset_mark(committed_metadata)
         self.closed = False
         self.congested = False
         self.generation = generation
@@ -130,11 +133,12 @@ class PartitionLedger:
     def go_on_from(self, before: "PartitionLedger") -> None:
         """The partition was ours before: what was taken and settled then needs no attempt now.
 
-        Only where the group's commit has not gone back or away since: a log that was made anew may hold the same events
-        once more, and they are wanted.
+        Only where the group's commit has not gone back or away since, and the offsets were not reset (docs/adr/0021):
+        else the same events may come once more, and they are wanted.
         """
         last, resumes_at = before._last_commit, self._resumes_at  # noqa: SLF001 - its own kind
-        if last is not None and resumes_at is not None and resumes_at >= last.offset:
+        was_reset = before._mark != self._mark  # noqa: SLF001 - as above
+        if last is not None and resumes_at is not None and resumes_at >= last.offset and not was_reset:
             self.recent = before.recent.without(before._pending)  # noqa: SLF001 - as above
 
     def commit(self) -> Commit | None:
@@ -150,7 +154,7 @@ class PartitionLedger:
         if offset is None:
             # All that was received is settled: straight on to what comes next, over what an earlier owner settled.
             offset = self._skip_known(self._next)
-        text = metadata.encode(offset, self._settled_beyond(offset))
+        text = metadata.encode(offset, self._settled_beyond(offset), mark=self._mark)
         self.congested = len(text) > _CONGESTED_BYTES
         return Commit(offset, text)
 

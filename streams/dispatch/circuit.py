@@ -32,6 +32,8 @@ _SHARE: Final = 0.8
 _HALF_LIFE_S: Final = 10.0
 _FIRST_PAUSE_S: Final = 5.0
 _LONGEST_PAUSE_S: Final = 60.0
+#: A probe that has just begun may end at once.
+_SHORT_S: Final = 0.01
 
 
 class Begun(NamedTuple):
@@ -65,8 +67,8 @@ class Circuit:
         "_mostly_since_s",
         "_on_change",
         "_opened",
+        "_probe_began_s",
         "_probed_in_vain",
-        "_probing",
         "_row",
         "_taken",
         "_told_at_s",
@@ -87,7 +89,7 @@ class Circuit:
         self._told_at_s = 0.0
         #: How often it has opened since it was closed.
         self._opened = 0
-        self._probing = False
+        self._probe_began_s: float | None = None
         self._probed_in_vain = 0
 
     @property
@@ -96,16 +98,21 @@ class Circuit:
         return self._until_s is None
 
     def hold_s(self, *, now_s: float) -> float:
-        """For how long no attempt may begin; 0 if one may now. While a probe runs: for as long as if it failed."""
+        """For how long no attempt may begin; 0 if one may now. While a probe runs: as long again as it has taken."""
         if self._until_s is None:
             return 0.0
         if now_s < self._until_s:
             return self._until_s - now_s
-        return self._pause_s() if self._probing else 0.0
+        return 0.0 if self._probe_began_s is None else max(now_s - self._probe_began_s, _SHORT_S)
+
+    def away_s(self, *, now_s: float) -> float:
+        """For how long who can't wait for `hold_s` had better stay away: while a probe runs, as if it failed."""
+        return self.hold_s(now_s=now_s) if self._probe_began_s is None else self._pause_s()
 
     def began(self, *, now_s: float) -> Begun:
         """An attempt begins. Returns what `ended` is to be told with it."""
-        self._probing = self._until_s is not None
+        if self._until_s is not None:
+            self._probe_began_s = now_s
         return Begun(self._era, now_s)
 
     def ended(self, begun: Begun, *, failed: bool | None, now_s: float) -> None:
@@ -113,7 +120,7 @@ class Circuit:
         if begun.era is not self._era:
             return
         if self._until_s is not None:
-            self._probing = False
+            self._probe_began_s = None
             if failed is not None:
                 self._probed(failed=failed, now_s=now_s)
         elif failed is not None:

@@ -20,6 +20,7 @@ from streams.commit.ledger import PartitionLedger
 from streams.dispatch.burial import Burial
 from streams.dispatch.directory import Directory
 from streams.dispatch.drain import Drain
+from streams.dispatch.holding import Holding
 from streams.dispatch.parking import Parking
 from streams.dispatch.ports import Produces, Received, Surroundings
 from streams.dispatch.settlement import Settlement
@@ -60,6 +61,7 @@ class Dispatcher:
         observe: told of every finished turn, for the log and the metrics.
         surroundings: time, chance and names.
         may_begin: whether the partitions are surely still ours; while they may not be, no attempt begins.
+        holding: what keeps deliveries from being buried in a flood; None: nothing.
     """
 
     def __init__(  # noqa: PLR0913 - the parts it is made of, each once
@@ -74,6 +76,7 @@ class Dispatcher:
         observe: Callable[[Attempt], None],
         surroundings: Surroundings,
         may_begin: Callable[[], bool] = lambda: True,
+        holding: Holding | None = None,
     ) -> None:
         self._directory = directory
         self.window = window
@@ -89,6 +92,7 @@ class Dispatcher:
             drain=self._drain,
             observe=observe,
             surroundings=surroundings,
+            holding=holding,
         )
         self._burial = Burial(self._settlement, tenure=self._tenure, window=window)
         self._parking = Parking(

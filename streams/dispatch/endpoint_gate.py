@@ -31,9 +31,9 @@ class EndpointGate:
         self, *, now_s: float, ahead: int, booked_in_s: float | None, bound_s: float, crowded: bool
     ) -> Deferred | None:
         """Why a delivery behind `ahead` others can't wait here for its attempt; None if it can."""
-        hold_s = self._circuit.hold_s(now_s=now_s)
-        if hold_s > bound_s:
-            return Deferred(reason="the target's circuit is open", retry_after=timedelta(seconds=hold_s))
+        if self._circuit.hold_s(now_s=now_s) > bound_s:
+            away = timedelta(seconds=self._circuit.away_s(now_s=now_s))
+            return Deferred(reason="the target's circuit is open", retry_after=away)
         if self._limit is None:
             return None
         booked_s = self._limit.put_off_s(

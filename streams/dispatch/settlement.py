@@ -10,6 +10,7 @@ from collections.abc import Callable
 import structlog
 
 from streams.dispatch.drain import Drain
+from streams.dispatch.holding import Holding
 from streams.dispatch.hops import records_after
 from streams.dispatch.ports import Produces, Surroundings
 from streams.dispatch.turn import Flight, Turn
@@ -37,6 +38,7 @@ class Settlement:
         drain: is told of every turn that closes.
         observe: told of every finished turn, for the log and the metrics.
         surroundings: time, chance and names.
+        holding: what keeps deliveries from being buried in a flood; None: nothing.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Settlement:
         drain: Drain,
         observe: Callable[[Attempt], None],
         surroundings: Surroundings,
+        holding: Holding | None = None,
     ) -> None:
         self.producer = producer
         self._tiers = tiers
@@ -55,6 +58,7 @@ class Settlement:
         self._drain = drain
         self._observe = observe
         self._around = surroundings
+        self._holding = holding
 
     def conclude(
         self, turn: Turn, outcome: Outcome, *, started_at_ms: int | None = None, duration_ms: float = 0.0
@@ -69,6 +73,8 @@ class Settlement:
             now_ms=now_ms,
             random=self._around.random,
         )
+        if self._holding is not None:
+            next_hop = self._holding.checked(turn.delivery.target, outcome, next_hop)
         attempt = Attempt(
             attempt_id=self._around.new_id(),
             delivery=turn.delivery,

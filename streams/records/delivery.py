@@ -30,7 +30,8 @@ class Delivery:
 
     `attempt` is the number of the attempt to be made next (1-based). `deferrals` counts the waits that cost no attempt.
     `first_failed_at_ms` starts the age budget: the first failure or deferral, in epoch milliseconds. `booked_for_ms` is
-    for when a rate limit has booked the next attempt, if one has, and none has been made since.
+    for when a rate limit has booked the next attempt, if one has, and none has been made since. `held_since_ms` is when
+    the flood guard first held it, if it did.
     """
 
     event: Event
@@ -41,6 +42,7 @@ class Delivery:
     first_failed_at_ms: int | None = None
     replay_id: str | None = None
     booked_for_ms: int | None = None
+    held_since_ms: int | None = None
 
     def anew(self, replay_id: str) -> "Delivery":
         """The same delivery as a replay makes it: its first attempt, with nothing used of its budgets."""

@@ -90,6 +90,7 @@ def decode_delivery(headers: dict[str, bytes], *, key: bytes | None, value: byte
             first_failed_at_ms=read_int(headers, "outbox-first-failed-at"),
             replay_id=replay_id.decode() if replay_id is not None else None,
             booked_for_ms=read_int(headers, "outbox-booked-for"),
+            held_since_ms=read_int(headers, "outbox-held-since"),
         )
     except RecordMalformed:
         raise
@@ -138,6 +139,8 @@ def encode_delivery(delivery: Delivery) -> Headers:
         headers.append(("outbox-replay-id", delivery.replay_id.encode()))
     if delivery.booked_for_ms is not None:
         headers.append(("outbox-booked-for", b"%d" % delivery.booked_for_ms))
+    if delivery.held_since_ms is not None:
+        headers.append(("outbox-held-since", b"%d" % delivery.held_since_ms))
     return headers
 
 

@@ -1,7 +1,8 @@
 """The retry policy: from a delivery and its outcome to the next hop. Pure; the one place where this is decided.
 
 Two budgets, attempts and age, whichever ends first. An answered or interrupted attempt costs one attempt; a
-deferral costs none, and only age ends it (convoy #676, #1927).
+deferral costs none, and only age ends it (convoy #676, #1927). What the flood guard holds is a deferral that age does
+not end: a limit of its own does.
 """
 
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from streams.records.outcome import Cancelled, Deferred, Failed, Interrupted, Ou
 from streams.retry.tiers import RetryTiers
 from streams.retry.wait import Wait, wait_about, wait_at_least, wait_within
 
-__all__ = ["ExponentialBackoff", "RetryPolicy", "ScheduledBackoff", "decide"]
+__all__ = ["ExponentialBackoff", "RetryPolicy", "ScheduledBackoff", "decide", "hold"]
 
 _DEFERRAL_BASE_MS = 1_000
 
@@ -97,6 +98,26 @@ def decide(
             assert_never(outcome)
 
 
+def hold(
+    dead: DeadLetter,
+    *,
+    at_least: timedelta,
+    tiers: RetryTiers,
+    now_ms: int,
+    random: Callable[[], float],
+) -> Retry:
+    """A wait instead of a burial, at no attempt: about as long as all before it, and no less than this.
+
+    No age ends it.
+    """
+    delivery = dead.delivery
+    delay_ms = max(_doubled_ms(delivery, tiers=tiers), 2 * _ms(at_least))
+    held_since_ms = now_ms if delivery.held_since_ms is None else delivery.held_since_ms
+    held = replace(_deferred(delivery, now_ms=now_ms, booked_for_ms=None), held_since_ms=held_since_ms)
+    wait = wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random)
+    return _waiting(held, wait, f"held while much dies at once; it would be {dead.code}: {dead.error}")
+
+
 def _retry(
     delivery: Delivery,
     error: str,
@@ -135,13 +156,20 @@ def _defer(
     now_ms: int,
     random: Callable[[], float],
 ) -> NextHop:
-    """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile."""
-    doubled_ms: int = _DEFERRAL_BASE_MS << min(delivery.deferrals, 30)
-    delay_ms = max(min(doubled_ms, tiers.longest_ms), _ms(hint) if hint else 0)
+    """Each wait is about as long as all before it: what has waited for long may wait on, and costs little meanwhile.
+
+    The jitter lies beyond the hint: who came before would only be deferred again.
+    """
+    delay_ms = max(_doubled_ms(delivery, tiers=tiers), 2 * _ms(hint) if hint else 0)
     deferred = _deferred(delivery, now_ms=now_ms, booked_for_ms=None)
     return _park(
         deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy
     )
+
+
+def _doubled_ms(delivery: Delivery, *, tiers: RetryTiers) -> int:
+    doubled_ms: int = _DEFERRAL_BASE_MS << min(delivery.deferrals, 30)
+    return min(doubled_ms, tiers.longest_ms)
 
 
 def _deferred(delivery: Delivery, *, now_ms: int, booked_for_ms: int | None) -> Delivery:
@@ -163,6 +191,10 @@ def _park(delivery: Delivery, wait: Wait, error: str, *, policy: RetryPolicy) ->
             code=policy.exhausted_code,
             error=f"older than {policy.max_age}: {error}",
         )
+    return _waiting(delivery, wait, error)
+
+
+def _waiting(delivery: Delivery, wait: Wait, error: str) -> Retry:
     return Retry(
         delivery=delivery,
         topic=wait.lane.topic,

@@ -188,6 +188,30 @@ class Fields(InstallationFields):
         le=3_600,
     )
 
+    # What dies
+    flood_share: float = declare(
+        0.5,
+        "When more than this share of what ends would be dead letters, and so at more than this share of the targets, "
+        "it is held and tried again instead; 1: never.",
+        "who would rather redrive (higher), or whose targets depend on each other (lower)",
+        gt=0,
+        le=1,
+    )
+    flood_window_s: float = declare(
+        60.0,
+        "The time over which that share is looked at, and for which what is held waits at least.",
+        "who has bursts of dead letters that are meant",
+        ge=1,
+        le=3_600,
+    )
+    flood_hold_hours: float = declare(
+        12.0,
+        "How long a delivery may be held in all; then it is a dead letter after all.",
+        "who knows how long an outage of theirs may take to be noticed and ended",
+        gt=0,
+        le=168,
+    )
+
     # The delivery log
     log_retention_days: int = declare(
         30,
@@ -195,6 +219,15 @@ class Fields(InstallationFields):
         "who sizes the database, or promises customers how far back they can look",
         ge=1,
         le=3_650,
+    )
+
+    # The outbox table
+    row_retention_hours: int = declare(
+        168,
+        "How long `outbox prune` leaves an outbox row in the table, counted from its `created_at`.",
+        "who sizes the database, or replays and verifies from Postgres",
+        ge=1,
+        le=87_600,
     )
 
     # Logs

@@ -30,7 +30,7 @@ class InstallationFields(BaseSettings):
     database_url: DatabaseUrl = declare(
         SecretStr(""),
         "The application's Postgres: setup, doctor, recorder, api, append, endpoints, deliveries, replay, "
-        "dead-letters; workers need none.",
+        "dead-letters, prune; workers need none.",
         "every deployment",
         DATABASE,
     )

@@ -18,6 +18,7 @@ from connectors.kafka.errors import TopicUnreadable
 from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import CONNECTOR_NAME, PUBLICATION_NAME, SLOT_NAME
 from connectors.kafka_connect.status import State
+from connectors.postgres.capture_gaps import note_gap
 from connectors.postgres.connection import connect as connect_postgres
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.publication import put_publication_right
@@ -102,10 +103,12 @@ class _Shell:
             case Migrate():
                 await asyncio.to_thread(migrate, self._database_url)
             case FixPublication(name=name, faults=faults):
+                await self._note_gap()
                 await asyncio.to_thread(
                     put_publication_right, self._database_url, publication=name, faults=faults
                 )
             case CreateSlot(name=name):
+                await self._note_gap()
                 await asyncio.to_thread(create_slot, self._database_url, slot=name)
             case ChangeTopic(change=change):
                 admin = KafkaAdmin(self.settings.kafka_bootstrap_servers)
@@ -123,6 +126,10 @@ class _Shell:
             case _:
                 assert_never(step)
 
+    async def _note_gap(self) -> None:
+        """Rows committed up to now may never be sent: `outbox prune` leaves them to who looks for them."""
+        await asyncio.to_thread(note_gap, self._database_url, slot=SLOT_NAME)
+
     async def _create(self, name: str) -> None:
         """Create it stopped first: positions outlive a deleted connector, and would be those of an older slot."""
         if not await self.connect.create_stopped(name, self.wants.connector):
@@ -134,6 +141,7 @@ class _Shell:
 
     async def _change(self, name: str, *, forget_position: bool) -> None:
         if forget_position:
+            await self._note_gap()
             await self.connect.stop(name)
             await self._until_stopped(name)
             await self.connect.forget_offsets(name)

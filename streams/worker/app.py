@@ -27,6 +27,8 @@ __all__ = ["new_app"]
 _log = structlog.get_logger("streams.worker")
 
 _CONGESTION_PAUSE_S = 0.05
+#: So many records an agent takes before others have their turn on the loop: a stream that has records doesn't yield.
+_AT_ONCE = 8
 _MAX_POLL_INTERVAL_S = 86_400.0
 
 
@@ -89,7 +91,11 @@ def _add_agent(
     on_defect: Callable[[Exception], None],
 ) -> None:
     async def agent(stream: Any) -> None:
+        taken = 0
         async for event in stream.noack().events():
+            taken += 1
+            if taken % _AT_ONCE == 0:
+                await asyncio.sleep(0)
             message = event.message
             ledger = ledgers.get((message.topic, message.partition))
             if ledger is None or dispatcher.draining or message.generation_id != ledger.generation:

@@ -24,8 +24,10 @@ from streams.commit.ledgers import Ledgers
 from streams.dispatch.directory import Directory
 from streams.dispatch.dispatcher import Dispatcher
 from streams.dispatch.endpoint_target import EndpointTarget
+from streams.dispatch.flood_log import log_flood
 from streams.dispatch.handler_calls import HandlerCalls
 from streams.dispatch.handler_target import HandlerTarget
+from streams.dispatch.holding import Holding
 from streams.dispatch.window import Window
 from streams.endpoints.feed import EndpointFeed
 from streams.errors import WorkerFailed
@@ -36,6 +38,7 @@ from streams.retry.tiers import RetryTiers
 from streams.settings import Settings
 from streams.surroundings import SystemSurroundings
 from streams.worker.app import new_app
+from streams.worker.interpreter import shorten_pauses
 
 __all__ = ["run_worker"]
 
@@ -69,16 +72,18 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     calls = HandlerCalls()
     directory = _directory(settings, handlers, calls=calls, sender=sender, around=around)
     lease = Lease(session_s=settings.session_timeout_s, monotonic_s=around.monotonic_s)
+    tiers = RetryTiers(settings.tiers, lanes=settings.lanes)
     dispatcher = Dispatcher(
         directory=directory,
         producer=producer,
-        tiers=RetryTiers(settings.tiers, lanes=settings.lanes),
+        tiers=tiers,
         window=Window(settings.window),
         park_wait_s=settings.park_wait_s,
         discard_unrouted=settings.unrouted == "discard",
         observe=log_attempt,
         surroundings=around,
         may_begin=lease.held,
+        holding=_holding(settings, directory, tiers=tiers, around=around),
     )
     feed = EndpointFeed(
         settings.kafka_bootstrap_servers,
@@ -89,6 +94,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
     app = new_app(settings, ledgers=Ledgers(), lease=lease, dispatcher=dispatcher, on_defect=fail)
     try:
         if await feed.start(stopping=stop.is_set):
+            shorten_pauses()
             await app.start()
             _log.info("worker_started", handlers=directory.handler_count, endpoints=directory.endpoint_count)
             await _until(stop, failed, app)
@@ -161,6 +167,20 @@ def _directory(
             now=around.now,
             monotonic_s=around.monotonic_s,
         ),
+    )
+
+
+def _holding(
+    settings: Settings, directory: Directory, *, tiers: RetryTiers, around: SystemSurroundings
+) -> Holding:
+    return Holding(
+        share=settings.flood_share,
+        window=timedelta(seconds=settings.flood_window_s),
+        longest=timedelta(hours=settings.flood_hold_hours),
+        known_targets=lambda: directory.handler_count + directory.endpoint_count,
+        tell=log_flood,
+        tiers=tiers,
+        surroundings=around,
     )
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from streams.commit.metadata import METADATA_MAX_BYTES, Run, decode, encode
+from streams.commit.metadata import METADATA_MAX_BYTES, Run, decode, encode, reset_mark
 from tests.fuzz.mutation import any_text, mutated, mutated_text
 from tests.fuzz.profile import FUZZ
 
@@ -15,6 +15,7 @@ WRITTEN = [
     encode(0, runs)
     for runs in ([(1, 2)], [(3, 200), (70_000, 2**40)], [(2 * n + 1, 2 * n + 2) for n in range(3_000)])
 ]
+MARKED = [encode(0, runs, mark="019cb1f0-0000-7000-8000-000000000000") for runs in ([], [(1, 2)], [(3, 200)])]
 
 
 @st.composite
@@ -59,6 +60,23 @@ def test_any_lengths_are_runs_beyond_the_base_or_nothing(base: int, raw: bytes) 
 
 
 @FUZZ
+@given(settled=settled_runs(), metadata=mutated_text(MARKED) | any_text.map("@".__add__))
+@example(settled=(0, [(2 * n + 1, 2 * n + 2) for n in range(3_000)]), metadata="@" + "é" * 36)
+@example(settled=(0, []), metadata="@\ud800")
+def test_whatever_stands_for_a_mark_the_next_commit_fits(
+    settled: tuple[int, list[Run]], metadata: str
+) -> None:
+    """INV-2: it is carried on, or dropped; it never makes a commit that a broker would refuse, nor hides runs."""
+    base, runs = settled
+    mark = reset_mark(metadata)
+    written = encode(base, runs, mark=mark)
+    assert len(written.encode()) <= METADATA_MAX_BYTES
+    assert reset_mark(written) == mark
+    kept = decode(base, written)
+    assert kept == decode(base, encode(base, runs))
+
+
+@FUZZ
 @given(settled_runs())
 def test_what_is_written_fits_and_reads_back_as_its_beginning(settled: tuple[int, list[Run]]) -> None:
     """INV-8: at most what a broker takes; what was left out is left out from the far end."""
@@ -67,4 +85,4 @@ def test_what_is_written_fits_and_reads_back_as_its_beginning(settled: tuple[int
     assert len(metadata.encode()) <= METADATA_MAX_BYTES
     kept = decode(base, metadata)
     assert kept == runs[: len(kept)]
-    assert len(kept) == len(runs) or len(metadata) > METADATA_MAX_BYTES - 40
+    assert len(kept) == len(runs) or len(metadata) > METADATA_MAX_BYTES - 80

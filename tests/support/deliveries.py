@@ -100,4 +100,5 @@ any_delivery = st.builds(
     first_failed_at_ms=st.none() | st.integers(0, 2**45),
     replay_id=st.none() | _names,
     booked_for_ms=st.none() | st.integers(0, 10**18 - 1),
+    held_since_ms=st.none() | st.integers(0, 10**18 - 1),
 )

@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from streams.commit.ledger import PartitionLedger
 from streams.dispatch.dispatcher import Dispatcher
+from streams.dispatch.holding import FloodSign, Holding
 from streams.dispatch.window import Window
 from streams.records.attempt import Attempt
 from streams.records.delivery import Delivery
@@ -68,6 +70,7 @@ class DispatchBench:
         observe: Callable[[Attempt], None] | None = None,
         may_begin: Callable[[], bool] = lambda: True,
         committed: int = 0,
+        flood_share: float = 1.0,
     ) -> None:
         self.target = ScriptedTarget("ep_1")
         self.targets = [self.target] if targets is None else list(targets)
@@ -75,6 +78,7 @@ class DispatchBench:
         self.around = ManualSurroundings()
         self.producer = FakeProducer(holding=holding)
         self.window = Window(1_000)
+        self.floods: list[FloodSign] = []
         self.attempts: list[Attempt] = []
         self.dispatcher = Dispatcher(
             directory=self.directory,
@@ -86,6 +90,15 @@ class DispatchBench:
             observe=observe or self.attempts.append,
             surroundings=self.around,
             may_begin=may_begin,
+            holding=Holding(
+                share=flood_share,
+                window=timedelta(minutes=1),
+                longest=timedelta(hours=12),
+                known_targets=lambda: len(self.targets),
+                tell=self.floods.append,
+                tiers=default_tiers(),
+                surroundings=self.around,
+            ),
         )
         self.ledger = PartitionLedger(committed=committed)
 

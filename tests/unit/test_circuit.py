@@ -80,6 +80,18 @@ def test_one_probe_at_a_time_and_longer_pauses_after_each_that_fails() -> None:
             circuit.ended(probe, failed=True, now_s=now_s)
 
 
+def test_who_comes_while_a_probe_runs_waits_for_it_unless_it_takes_long() -> None:
+    """A probe that has just begun may close the circuit at once: whoever went away for the next pause would be late."""
+    circuit = a_circuit()
+    opened(circuit)
+    probe = circuit.began(now_s=5.0)
+    assert 0 < circuit.hold_s(now_s=5.0) < 0.1
+    assert circuit.hold_s(now_s=8.0) == 3.0
+    assert circuit.away_s(now_s=8.0) == 10.0
+    circuit.ended(probe, failed=True, now_s=9.0)
+    assert circuit.hold_s(now_s=9.0) == circuit.away_s(now_s=9.0) == 0.0
+
+
 def test_a_probe_that_is_taken_closes_it_and_forgets_how_long_it_was_open() -> None:
     told: list[float] = []
     circuit = a_circuit(told)

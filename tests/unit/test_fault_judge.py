@@ -138,6 +138,21 @@ def test_what_waits_or_is_dead_is_not_lost_and_not_at_its_end() -> None:
     assert broken(judged(SHAKY, FAILED, waiting=[WAITING])) == {"not at its end"}
 
 
+@pytest.mark.parametrize(("outcome", "wrong"), [("deferred", set()), ("failed", {"not at its end"})])
+def test_what_will_be_dead_may_wait_for_its_circuit_only(outcome: str, wrong: set[str]) -> None:
+    """A deferral costs no attempt, so its end may be far; one that fails on and on must come to its end."""
+    receipt, failed = an_attempt("failing", 1_010, ok=False, next_ms=1_900)
+    last = replace(failed, attempt_id="last", outcome=outcome, attempt=2, started_ms=2_000, ended_ms=2_000)
+    receipts = [receipt] if outcome == "deferred" else [receipt, replace(receipt, began_ms=2_000)]
+    verdict = judged(
+        rows=[replace(ROW, type="load.x.fail")],
+        receipts=receipts,
+        turns=[failed, replace(last, next_ms=59_000)],
+        waiting=[replace(WAITING, target="endpoint:failing")],
+    )
+    assert broken(verdict) == wrong
+
+
 @pytest.mark.parametrize("due_ms", [1_900, 99_000_000])
 def test_what_waits_long_after_it_was_due_or_for_ever_is_stuck(due_ms: float) -> None:
     """A lane that nobody moves is no waiting room, and no tier is so long."""

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from streams.commit.ledger import Commit, PartitionLedger
 from streams.commit.ledgers import Ledgers, Partition
+from streams.commit.metadata import decode, reset_mark
 from streams.commit.recent import Recent
 
 FIRST: Partition = ("outbox.events", 0)
@@ -119,6 +120,46 @@ def test_a_partition_that_was_away_has_no_memory() -> None:
     after = ledgers.get(FIRST)
     assert after is not None
     assert after.recent.first_time("settled", offset=5)
+
+
+@pytest.mark.parametrize(
+    ("now", "forgets"),
+    [(Commit(6, "@1"), True), (Commit(7, "@1"), True), (Commit(5, ""), True), (Commit(7, ""), False)],
+)
+def test_cases_36_who_was_cut_off_forgets_over_a_reset(now: Commit, *, forgets: bool) -> None:
+    """What the worker delivered before the offsets were reset is wanted once more, whoever has committed since.
+
+    A frozen worker is in no group and doesn't hinder a reset. It wakes up with its memory, and with a commit of its own
+    that lies before what it had settled, since later ones never arrived: the new offset may lie between.
+    """
+    ledgers = assigned(FIRST)
+    before = ledgers.get(FIRST)
+    assert before is not None
+    for offset in (5, 6, 7):
+        before.receive(offset)
+        assert before.recent.first_time(offset, offset=offset)
+        before.settle(offset)
+        if offset == 5:
+            ledgers.committed(ledgers.commits())
+    ledgers.assign({FIRST: PartitionLedger(committed=now.offset, committed_metadata=now.metadata)})
+    after = ledgers.get(FIRST)
+    assert after is not None
+    assert after.recent.first_time(7, offset=7) == forgets
+
+
+def test_the_mark_of_a_reset_is_in_every_commit_after_it() -> None:
+    """Or only the first worker would know: beside what is settled beyond the commit, and without it."""
+    ledger = PartitionLedger(committed=5, committed_metadata="@1")
+    assert ledger.commit() is None
+    for offset in (5, 6, 7):
+        ledger.receive(offset)
+    ledger.settle(6)
+    beyond = ledger.commit()
+    assert beyond is not None
+    assert (decode(5, beyond.metadata), reset_mark(beyond.metadata)) == ([(6, 7)], "1")
+    ledger.settle(5)
+    ledger.settle(7)
+    assert ledger.commit() == Commit(8, "@1")
 
 
 @given(keys=st.lists(st.integers(0, 20), max_size=100), size=st.integers(1, 10))

@@ -34,13 +34,16 @@ def lost(case: Case) -> list[str]:
 
 
 def not_arrived(case: Case) -> list[str]:
-    """What its target would have taken, and what would have been refused, is at its end; nothing waits for ever."""
+    """What its target would have taken, and what would have been refused, is at its end; nothing waits for ever.
+
+    When the load has ended, an endpoint gets nothing but what it refuses: its circuit opens, and those wait.
+    """
     waits = {(record.event_id, record.target or "") for record in case.evidence.waiting}
     found = []
     for delivery in case.expected:
         arrived = {
             "delivered": case.taken(delivery),
-            "dead": bool(case.letters[delivery]),
+            "dead": bool(case.letters[delivery]) or (delivery in waits and case.put_off(delivery)),
             "waiting": delivery in waits,
             "unserved": delivery in waits or bool(case.letters[delivery]),
         }[case.ends(delivery)]

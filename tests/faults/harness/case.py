@@ -68,6 +68,11 @@ class Case:
         """Did its target say that it took it?"""
         return any(receipt.ok for receipt in self.receipts[delivery])
 
+    def put_off(self, delivery: Delivery) -> bool:
+        """Was its last turn a deferral, which costs no attempt?"""
+        turns = self.turns[delivery]
+        return bool(turns) and turns[-1].outcome == "deferred"
+
     def turn_of(self, receipt: Receipt) -> Turn | None:
         """The recorded turn in which a request was made or a handler called."""
         for turn in self.turns[receipt.delivery]:

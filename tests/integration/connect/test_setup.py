@@ -22,6 +22,8 @@ from connectors.kafka_connect.client import ConnectClient
 from connectors.kafka_connect.connector import connector_config
 from connectors.kafka_connect.errors import ConnectUnreachable
 from connectors.kafka_connect.status import State
+from connectors.postgres.capture_gaps import gap_ended_at
+from connectors.postgres.connection import database_time
 from connectors.postgres.endpoints import EndpointStore
 from connectors.webhook.endpoint import Endpoint
 from connectors.webhook.secret import Secret
@@ -203,8 +205,13 @@ def test_a_position_behind_the_slot_is_forgotten(
     database.execute("select pg_create_logical_replication_slot('outbox', 'pgoutput')")
     ask(ready, lambda connect: connect.resume("outbox"))
     eventually(lambda: task_failed(ready), what="the task to fail")
+    before = database_time(database)
 
     plan, _ = set_up(ready)
+
+    gap = gap_ended_at(database, slot="outbox")
+    assert gap is not None
+    assert gap > before
 
     assert "may not have been sent" in plan.warnings[0]
     append(database, "on again")
@@ -291,13 +298,21 @@ def test_a_publication_that_leaves_rows_out_is_put_right(
     break_it: LiteralString,
     step: str,
 ) -> None:
-    """The schema is migrated, so no migration would do it; rows committed afterwards arrive."""
+    """The schema is migrated, so no migration would do it; rows committed afterwards arrive.
+
+    That rows may have been missed is noted for `outbox prune`, once.
+    """
     database.execute(break_it)
+    before = database_time(database)
     plan, _ = set_up(ready)
+    gap = gap_ended_at(database, slot="outbox")
+    assert gap is not None
+    assert gap > before
     assert [str(taken) for taken in plan.steps] == [f"put publication outbox right: {step}"]
     append(database, "published")
     events.wait_until(lambda records: any(r.key == b"published" for r in records), what="the row")
     assert set_up(ready)[0].steps == ()
+    assert gap_ended_at(database, slot="outbox") == gap
 
 
 def test_topics_grow_and_never_shrink(ready: Settings) -> None:

@@ -61,6 +61,7 @@ def test_everything_of_it_is_in_the_schema_outbox(url: str) -> None:
         "endpoints",
         "endpoint_health",
         "audit",
+        "capture_gaps",
         "deliveries",
         "attempts",
         "replays",
@@ -126,6 +127,23 @@ def test_a_run_that_was_killed_before_it_took_note_can_be_repeated(url: str) -> 
         connection.execute("delete from outbox._yoyo_migration")
     assert migrate(url) == ALL
     assert all_rows(url, "select aggregate_id from outbox.outbox") == [("42",)]
+
+
+def test_a_migration_does_not_hold_up_the_application_behind_a_long_transaction(url: str) -> None:
+    """It gives up after some seconds and says so; the application's own transactions go on, and it can be repeated."""
+    migrate(url)
+    with psycopg.connect(url) as connection:
+        connection.execute("delete from outbox._yoyo_migration")
+    with psycopg.connect(url) as long_one:
+        long_one.execute("select outbox.append('order.created', 'order', '42', '{}')")
+        with pytest.raises(MigrationError, match="another transaction has held"):
+            migrate(url)
+        with psycopg.connect(url) as application:
+            application.execute("set statement_timeout = '60s'")
+            application.execute("select outbox.append('order.created', 'order', '43', '{}')")
+    assert migrate(url)
+    assert pending(url) == ()
+    assert all_rows(url, "select aggregate_id from outbox.outbox order by 1") == [("42",), ("43",)]
 
 
 def test_a_row_of_another_version_is_kept(url: str) -> None:

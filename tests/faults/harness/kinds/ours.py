@@ -59,6 +59,8 @@ class Terminated(_OfOurs):
     which: Ours
     called: ClassVar[str] = "terminated"
     lasting: bool = True
+    #: A scheduler that is slow to start is felt by retries only, and the pulse waits long for those.
+    felt_for_s: float = SESSION_S + 4.0
 
     def strike(self, site: Site) -> Fault:
         member, _ = _victim(site, self.which)

@@ -1,0 +1,2 @@
+-- Forgets that rows may be there which were never sent.
+drop table if exists outbox.capture_gaps;
