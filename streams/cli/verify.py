@@ -20,10 +20,10 @@ from rich.status import Status
 import outbox
 from outbox.handlers import Handlers
 from streams.cli.errors import said_plainly
+from streams.cli.handlers_loading import load_handlers
 from streams.cli.handlers_option import HandlersOption
 from streams.cli.shown import TIME_HELP, moment, print_json
 from streams.cli.verify_shown import exit_code, report_fields, show_report
-from streams.cli.worker import load_handlers
 from streams.duration import parse_duration
 from streams.settings import load_settings
 from streams.verify.process import Request
