@@ -1,6 +1,7 @@
 """The command `python -m benchmarks`: runs the sections on one stack, prints tables, and writes them down.
 
-    .venv/bin/python -m benchmarks [latency throughput scheduler recorder baseline fairness] [--seconds N] [--short]
+    .venv/bin/python -m benchmarks [latency throughput scheduler recorder baseline fairness verify] [--seconds N]
+        [--short]
 
 A whole run at full scale writes `docs/reference/benchmarks.md`. Any other is written to `.outbox/benchmarks`, which
 is not committed. Nothing is asserted: whoever reads the figures judges them.
@@ -36,6 +37,7 @@ from benchmarks.scheduling import measure_scheduler
 from benchmarks.site import Site, open_site
 from benchmarks.table import Table
 from benchmarks.throughput import measure_throughput
+from benchmarks.verifying import measure_verify
 from devstack.errors import DevstackError
 from streams.cli.stack_progress import shown_on
 
@@ -59,6 +61,7 @@ class Section(StrEnum):
     RECORDER = "recorder"
     BASELINE = "baseline"
     FAIRNESS = "fairness"
+    VERIFY = "verify"
 
 
 _MEASURE: dict[Section, Callable[[Site, Scale], Results]] = {
@@ -68,6 +71,7 @@ _MEASURE: dict[Section, Callable[[Site, Scale], Results]] = {
     Section.RECORDER: measure_recorder,
     Section.BASELINE: measure_baseline,
     Section.FAIRNESS: measure_fairness,
+    Section.VERIFY: measure_verify,
 }
 
 
@@ -79,7 +83,7 @@ def main(
     ] = None,
     short: Annotated[bool, typer.Option("--short", help="All in small: to see that it works.")] = False,
 ) -> None:
-    """Measure latency, throughput, scheduler, recorder, the polling baseline and fairness; print tables."""
+    """Measure latency, throughput, scheduler, recorder, the polling baseline, fairness and verify; print tables."""
     scale = Scale.short() if short else Scale()
     if seconds is not None:
         scale = scale.lasting(seconds)

@@ -24,7 +24,7 @@ from streams.records.wire import encode_delivery, encode_event
 from streams.retry.tiers import RetryTiers
 from streams.topics import EVENTS
 
-__all__ = ["park_at_rate", "park_long_due", "preload_events"]
+__all__ = ["Producing", "park_at_rate", "park_long_due", "preload_events"]
 
 _TIMEOUT_S = 300.0
 _PARTITIONS = 6
@@ -61,7 +61,7 @@ def park_at_rate(
 
 
 def _preload_events(bootstrap_servers: str, orders: Iterable[Order]) -> None:
-    produce = _Producing(bootstrap_servers)
+    produce = Producing(bootstrap_servers)
     for order in orders:
         event = _event(order)
         produce.send(
@@ -73,7 +73,7 @@ def _preload_events(bootstrap_servers: str, orders: Iterable[Order]) -> None:
 
 
 def _park_long_due(bootstrap_servers: str, orders: Iterable[Order], tiers: RetryTiers, endpoint: str) -> None:
-    produce = _Producing(bootstrap_servers)
+    produce = Producing(bootstrap_servers)
     due_at_ms = _now_ms() - _LONG_AGO_MS
     for index, order in enumerate(orders):
         lane = tiers.lanes[index % len(tiers.lanes)]
@@ -84,7 +84,7 @@ def _park_long_due(bootstrap_servers: str, orders: Iterable[Order], tiers: Retry
 def _park_at_rate(
     bootstrap_servers: str, orders: Sequence[Order], tiers: RetryTiers, endpoint: str, rate_per_s: int
 ) -> None:
-    produce = _Producing(bootstrap_servers)
+    produce = Producing(bootstrap_servers)
     rng = random.Random(11)  # noqa: S311 - a load, the same one each time
     started_s = time.monotonic()
     for index, order in enumerate(orders):
@@ -98,13 +98,14 @@ def _park_at_rate(
     produce.flush()
 
 
-class _Producing:
+class Producing:
     """A producer that holds back when its queue is full."""
 
     def __init__(self, bootstrap_servers: str) -> None:
         self._producer = Producer(producer_config(bootstrap_servers, client_id="benchmark"))
 
     def send(self, record: OutgoingRecord) -> None:
+        """Write a record, when there is room."""
         partition = -1 if record.partition is None else record.partition
         while True:
             try:
@@ -121,9 +122,11 @@ class _Producing:
                 return
 
     def poll(self) -> None:
+        """See to what Kafka has answered."""
         self._producer.poll(0)
 
     def flush(self) -> None:
+        """Return when Kafka has all of it."""
         self._producer.flush()
 
 

@@ -27,6 +27,7 @@ class Scale:
     recorded_attempts: int = 100_000
     recorded_beside: int = 300_000
     recording_s: float = 15.0
+    verified_events: int = 1_000_000
 
     @classmethod
     def short(cls) -> Self:
@@ -40,6 +41,7 @@ class Scale:
             recorded_attempts=6_000,
             recorded_beside=20_000,
             recording_s=2.0,
+            verified_events=5_000,
             fairness_rounds=1,
             idle_s=2.0,
         ).lasting(4.0)

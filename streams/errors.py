@@ -9,8 +9,10 @@
     ├── RecorderFailed     the same for the recorder
     ├── ResetRefused       offsets that can't be reset as it was asked for; says why
     ├── PruneRefused       rows of the outbox may be the only copy of an event; says why
-    └── ReplayRefused      a replay that can't be made as it was asked for; says why
-        └── EventGone      its event is no longer on Kafka
+    ├── ReplayRefused      a replay that can't be made as it was asked for; says why
+    │   └── EventGone      its event is no longer on Kafka
+    ├── VerificationRefused  a verification that can't be made as it was asked for; says why
+    └── VerificationBehind  one for which the delivery log is not complete yet
 
 A message says what happened, to what, and what to do next; never a secret, never a payload.
 """
@@ -30,6 +32,8 @@ __all__ = [
     "SettingsError",
     "SetupError",
     "StreamsError",
+    "VerificationBehind",
+    "VerificationRefused",
     "WorkerFailed",
 ]
 
@@ -81,3 +85,11 @@ class ReplayRefused(StreamsError):  # noqa: N818 - it describes the request
 
 class EventGone(ReplayRefused):
     """Kafka no longer has the event that is to be sent again."""
+
+
+class VerificationBehind(StreamsError):  # noqa: N818 - it describes the log; nothing went wrong
+    """The delivery log is not complete yet for what is to be verified."""
+
+
+class VerificationRefused(StreamsError):  # noqa: N818 - as ReplayRefused
+    """A verification can't be made as it was asked for; the message says why, and what to do."""

@@ -15,12 +15,16 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from connectors.kafka.errors import TopicUnanswered
 from connectors.kafka.read_record import ReadRecord, reader_config, record_of
 
-__all__ = ["RangeReader"]
+__all__ = ["POLL_S", "SILENCE_S", "RangeReader"]
 
 _log = logging.getLogger("connectors.kafka.reader")
 
-_POLL_S: Final = 0.05
-_SILENCE_S: Final = 15.0
+POLL_S: Final = 0.05
+"""How long one look for records lasts."""
+
+SILENCE_S: Final = 15.0
+"""After so long without a record, where there is one, nobody answers."""
+
 _QUEUED_KBYTES: Final = 16_384
 _EOF: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - Kafka's own name
 
@@ -71,14 +75,14 @@ class RangeReader:
         """
         silent_since_s = monotonic()
         while self._open:
-            messages = self._consumer.consume(most, _POLL_S)
+            messages = self._consumer.consume(most, POLL_S)
             records = [record for message in messages if (record := self._take(message)) is not None]
             if records:
                 return records
             if messages:
                 silent_since_s = monotonic()
-            elif monotonic() - silent_since_s > _SILENCE_S:
-                raise TopicUnanswered(f"topic {self._topic}: nothing came for {_SILENCE_S:g} s")
+            elif monotonic() - silent_since_s > SILENCE_S:
+                raise TopicUnanswered(f"topic {self._topic}: nothing came for {SILENCE_S:g} s")
         return []
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""How a command ends that can't do its work: one clear text on stderr and exit code 1, no traceback."""
+"""How a command ends that can't do its work: one clear text on stderr and an exit code, no traceback."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,10 +19,10 @@ _FOR_PEOPLE = (StreamsError, KafkaEdgeError, ConnectEdgeError, PostgresError, We
 
 
 @contextmanager
-def said_plainly() -> Iterator[None]:
-    """Turn the errors that are meant for people into a text and exit code 1; let defects be seen."""
+def said_plainly(*, code: int = 1) -> Iterator[None]:
+    """Turn the errors that are meant for people into a text and this exit code; let defects be seen."""
     try:
         yield
     except _FOR_PEOPLE as error:
         Console(stderr=True, highlight=False).print(f"outbox: {error}", markup=False, soft_wrap=True)
-        raise typer.Exit(1) from error
+        raise typer.Exit(code) from error

@@ -27,6 +27,7 @@ _COMMANDS: Final = (
     "deliveries",
     "replay",
     "dead-letters",
+    "verify",
     "prune",
     "token",
 )
