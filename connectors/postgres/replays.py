@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -70,29 +71,29 @@ class ReplayStore:
         self._actor = actor
 
     def request(
-        self, new: NewReplay, *, idempotency_key: str | None, endpoint_id: str | None = None
+        self, new: NewReplay, *, idempotency_key: str | None, endpoint_ids: Sequence[str] = ()
     ) -> Replay:
         """Store a request, or give the replay that this key made before.
 
         Args:
             new: what is asked for.
             idempotency_key: of the request; None: each request is a new one.
-            endpoint_id: which endpoint the audit entry is about.
+            endpoint_ids: which endpoints it is about; each has an audit entry, and one that is about none has one.
 
         Raises:
             IdempotencyKeyReusedError: the key made another request's replay.
         """
-        return self.request_once(new, idempotency_key=idempotency_key, endpoint_id=endpoint_id)[0]
+        return self.request_once(new, idempotency_key=idempotency_key, endpoint_ids=endpoint_ids)[0]
 
     def request_once(
-        self, new: NewReplay, *, idempotency_key: str | None, endpoint_id: str | None = None
+        self, new: NewReplay, *, idempotency_key: str | None, endpoint_ids: Sequence[str] = ()
     ) -> tuple[Replay, bool]:
         """As `request`, and whether the replay is new: False where the key had made it before."""
         with statement_errors(), self._connection.transaction():
             row = self._row(_INSERT, **self._values(new, idempotency_key))
             if row is None:
                 return self._same(new, idempotency_key), False
-            AuditLog(self._connection).add(self._actor, f"{new.kind}.requested", endpoint_id=endpoint_id)
+            self._note(f"{new.kind}.requested", endpoint_ids)
             return stored_replay(row), True
 
     def known(self, kind: ReplayKind, *, idempotency_key: str | None) -> Replay | None:
@@ -131,10 +132,12 @@ class ReplayStore:
             if row is None:
                 return self.get(replay_id)
             stopped = stored_replay(row)
-            kind, _, name = (stopped.target or "").partition(":")
-            endpoint_id = name if kind == "endpoint" else None
-            AuditLog(self._connection).add(self._actor, "replay.stopped", endpoint_id=endpoint_id)
+            self._note("replay.stopped", _endpoint_ids(stopped))
             return stopped
+
+    def _note(self, action: str, endpoint_ids: Sequence[str]) -> None:
+        for endpoint_id in endpoint_ids or (None,):
+            AuditLog(self._connection).add(self._actor, action, endpoint_id=endpoint_id)
 
     def _same(self, new: NewReplay, idempotency_key: str | None) -> Replay:
         """The replay that the key made, if the request is the same."""
@@ -170,3 +173,10 @@ class ReplayStore:
 
     def _cursor(self) -> psycopg.Cursor[tuple[Any, ...]]:
         return psycopg.Cursor(self._connection, row_factory=tuple_row)
+
+
+def _endpoint_ids(replay: Replay) -> list[str]:
+    """Whose replay it is: of a range for several targets, the selection names them."""
+    targets = [replay.target] if replay.target else replay.selection.get("targets", [])
+    pairs = [target.partition(":") for target in targets]
+    return [name for kind, _, name in pairs if kind == "endpoint"]

@@ -32,7 +32,6 @@ from streams.api.texts import (
     TargetText,
     UrlText,
 )
-from streams.replay.pace import DEFAULT_RATE_PER_S, LEAST_RATE_PER_S, MOST_RATE_PER_S
 
 __all__ = [
     "MAX_METADATA",
@@ -43,7 +42,6 @@ __all__ = [
     "NoFields",
     "NoQuery",
     "PageQuery",
-    "Recovery",
     "Request",
     "Rotation",
 ]
@@ -171,23 +169,6 @@ class Rotation(Request):
         ge=0,
         le=int(LONGEST_OVERLAP.total_seconds()),
         description="How long the old secrets go on signing beside the new one, in seconds.",
-    )
-
-
-class Recovery(Request):
-    """Which events an endpoint is to be sent that it has not got."""
-
-    since: Moment = Field(description="Events that were committed then or later.")
-    until: Moment | None = Field(
-        default=None,
-        description="Events that were committed before then; null: all there are when it starts.",
-    )
-    rate_per_s: float = Field(
-        default=DEFAULT_RATE_PER_S,
-        ge=LEAST_RATE_PER_S,
-        le=MOST_RATE_PER_S,
-        allow_inf_nan=False,
-        description="How many are sent a second, at most.",
     )
 
 

@@ -1,19 +1,24 @@
-"""The operations on replays: asking for a resend or a recovery, looking at them, stopping one.
+"""The operations on replays: asking for a resend, a recovery or a range, looking at them, stopping one.
 
 Place in the data's way: a request becomes a row, in the same transaction as its audit entry; the replayers of this
 process or another execute it. So it is answered at once, with the replay as it is then (202).
 """
 
+from datetime import datetime
 from typing import Final
 
 from connectors.kafka.read_record import RecordReader
+from outbox import EventFilter
 from streams.api.cursor import read_replay_cursor, replay_cursor
 from streams.api.kafka_address import kafka_address
-from streams.api.models import NoFields, PageQuery, Recovery
+from streams.api.models import NoFields, PageQuery
 from streams.api.operation import Answer, Call, Operation
 from streams.api.problem import FieldProblem, Problem, ProblemError
+from streams.api.replay_models import RangeReplay, Recovery
 from streams.api.replay_views import ReplaysPage, ReplayView, replay_view, replays_page
-from streams.replay.requests import request_recovery, request_resend
+from streams.records.target import parse_target
+from streams.replay.range_selection import NEEDS_TYPES, RangeSelection, needs_types
+from streams.replay.requests import request_range, request_recovery, request_resend
 
 __all__ = ["REPLAY_OPERATIONS", "accepted"]
 
@@ -41,7 +46,7 @@ def _resend(call: Call) -> Answer:
 def _recover(call: Call) -> Answer:
     kafka_address(call.settings.kafka_bootstrap_servers)
     asked: Recovery = call.body
-    _check_times(asked, call)
+    _check_times(call.now, since=asked.since, until=asked.until)
     replay = request_recovery(
         call.connection,
         call.endpoint_id,
@@ -54,14 +59,46 @@ def _recover(call: Call) -> Answer:
     return accepted(replay_view(replay))
 
 
-def _check_times(asked: Recovery, call: Call) -> None:
-    if asked.since > call.now:
-        raise _wrong_time("#/since", "this is in the future: there is nothing to recover yet")
-    if asked.until is not None and asked.until <= asked.since:
-        raise _wrong_time("#/until", "this is not after `since`: no event is between them")
+def _range(call: Call) -> Answer:
+    kafka_address(call.settings.kafka_bootstrap_servers)
+    asked: RangeReplay = call.body
+    _check_times(call.now, since=asked.begin, until=asked.end, names=("from", "to"))
+    selection = RangeSelection(
+        begin=asked.begin,
+        end=asked.end,
+        types=tuple(map(EventFilter, dict.fromkeys(asked.types))),
+        aggregates=tuple(dict.fromkeys(asked.aggregates)),
+        ids=tuple(dict.fromkeys(asked.ids)),
+        targets=tuple(map(parse_target, dict.fromkeys(asked.targets))),
+        events_from=asked.source,
+    )
+    if needs_types(selection.targets, selection.types):
+        raise _wrong("#/types", NEEDS_TYPES)
+    replay = request_range(
+        call.connection,
+        selection,
+        rate_per_s=asked.rate_per_s,
+        actor=call.actor,
+        idempotency_key=call.idempotency_key,
+    )
+    return accepted(replay_view(replay))
 
 
-def _wrong_time(pointer: str, detail: str) -> ProblemError:
+def _check_times(
+    now: datetime,
+    *,
+    since: datetime,
+    until: datetime | None,
+    names: tuple[str, str] = ("since", "until"),
+) -> None:
+    first, last = names
+    if since > now:
+        raise _wrong(f"#/{first}", "this is in the future: no event was committed since then")
+    if until is not None and until <= since:
+        raise _wrong(f"#/{last}", f"this is not after `{first}`: no event is between them")
+
+
+def _wrong(pointer: str, detail: str) -> ProblemError:
     wrong = FieldProblem(where="pointer", name=pointer, detail=detail)
     return ProblemError(
         Problem(
@@ -125,6 +162,24 @@ REPLAY_OPERATIONS: Final = (
         idempotent=True,
         starts_replay=True,
         run=_recover,
+    ),
+    Operation(
+        name="replayRange",
+        method="POST",
+        path="/v1/replays",
+        summary="Send the events of a range to the targets that are named, also those that were delivered before",
+        description="With the same webhook-id and a fresh budget of attempts; no other target hears of it. An "
+        "endpoint gets what it wants as it is now. `warning` says where fewer events can be "
+        "read than were asked for.",
+        scope="write",
+        body=RangeReplay,
+        body_required=True,
+        answer=ReplayView,
+        status=202,
+        problems=("conflict", "kafka-not-set"),
+        idempotent=True,
+        starts_replay=True,
+        run=_range,
     ),
     Operation(
         name="listReplays",

@@ -1,6 +1,7 @@
-"""`outbox replay`: replays, looked at, stopped, and gone on with.
+"""`outbox replay`: a range sent again, and replays of all kinds looked at, stopped, and gone on with.
 
-They are asked for by `outbox endpoints recover`, `outbox deliveries resend` and `outbox dead-letters redrive`.
+The other kinds are asked for by `outbox endpoints recover`, `outbox deliveries resend` and `outbox dead-letters
+redrive`.
 """
 
 from collections.abc import Generator
@@ -13,6 +14,7 @@ from connectors.postgres.connection import connect
 from connectors.postgres.replays import ReplayStore
 from streams.cli.endpoint_store import cli_actor
 from streams.cli.errors import said_plainly
+from streams.cli.replay_range import run
 from streams.cli.replay_reset import reset
 from streams.cli.replay_run import carried_out
 from streams.cli.replay_shown import replay_fields, show_replay, show_replays, show_result
@@ -27,6 +29,8 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+
+app.command("run")(run)
 
 ReplayId = Annotated[str, typer.Argument(metavar="ID", help="The replay's id, as in the list.")]
 AsJson = Annotated[bool, typer.Option("--json", help="For programs.")]

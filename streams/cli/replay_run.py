@@ -17,11 +17,15 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
+    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from connectors.postgres.connection import connect
 from connectors.postgres.replays import ReplayStore
@@ -31,7 +35,7 @@ from streams.log import configure_log
 from streams.replay.process import replay_here
 from streams.settings import Settings
 
-__all__ = ["INTERRUPTED", "carried_out"]
+__all__ = ["INTERRUPTED", "carried_out", "progress_bar"]
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -80,10 +84,10 @@ def carried_out(settings: Settings, replay_id: str, *, go_on: str) -> Replay:
 
 
 def _followed(settings: Settings, replay_id: str, failures: list[BaseException]) -> Replay:
-    with connect(settings.database_url.get_secret_value()) as connection, _bar() as bar:
+    with connect(settings.database_url.get_secret_value()) as connection, progress_bar() as bar:
         connection.autocommit = True
         store = ReplayStore(connection, actor=cli_actor())
-        task = bar.add_task("", total=None)
+        task = bar.add_task("", total=None, sent="")
         waited_for = None
         while (replay := store.get(replay_id)).is_open:
             if failures:
@@ -91,22 +95,44 @@ def _followed(settings: Settings, replay_id: str, failures: list[BaseException])
             if replay.waits_for not in {None, waited_for}:
                 waited_for = replay.waits_for
                 bar.console.print(f"Waiting: {waited_for}", markup=False, highlight=False, soft_wrap=True)
-            bar.update(
-                task, description=replay.status, completed=replay.events_read, total=replay.events_to_read
-            )
+            _draw(bar, task, replay)
             time.sleep(_LOOK_EVERY_S)
-        bar.update(task, description=replay.status, completed=replay.events_read, total=replay.events_to_read)
+        _draw(bar, task, replay)
         return replay
 
 
+def _draw(bar: Progress, task: TaskID, replay: Replay) -> None:
+    bar.update(
+        task,
+        description=replay.status,
+        completed=replay.events_read,
+        total=replay.events_to_read,
+        sent=f"{replay.sent} sent, at most {replay.rate_per_s:g}/s",
+    )
+
+
+class _Speed(ProgressColumn):
+    """How many events are read a second."""
+
+    def render(self, task: Task) -> Text:
+        """Of the last half minute, as the time left is reckoned."""
+        return Text("" if task.speed is None else f"{task.speed:.0f}/s")
+
+
 @contextmanager
-def _bar() -> Generator[Progress]:
+def progress_bar() -> Generator[Progress]:
+    """A bar on stderr, where that is a terminal: how far, how fast, and how long it will take.
+
+    A task has a field `sent`, a text.
+    """
     console = Console(stderr=True)
     with Progress(
         SpinnerColumn(),
         TextColumn("{task.description}"),
         BarColumn(bar_width=32),
         MofNCompleteColumn(),
+        _Speed(),
+        TextColumn("{task.fields[sent]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
         console=console,

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 import typer
 from rich.console import Console
 
-from connectors.postgres.stored_replay import Replay
+from connectors.postgres.stored_replay import Replay, ReplayKind
 from streams.cli.shown import a_table, lines, print_fields, print_json, printable, time_text
 
 __all__ = ["replay_fields", "show_replay", "show_replays", "show_result"]
 
 _ID_CHARS = 36
+#: What is shown of a selection. A redrive's letters say themselves which replay they were given to.
+_ASKED: Final[Mapping[ReplayKind, Sequence[str]]] = {
+    "resend": ("delivery_id",),
+    "recovery": ("since", "until"),
+    "redrive": (),
+    "range": ("from", "to", "types", "aggregates", "ids", "targets", "source"),
+}
 
 
 def replay_fields(replay: Replay) -> dict[str, Any]:
     """What is shown of one; the API's names."""
     selection = replay.selection
-    asked = {name: selection[name] for name in ("delivery_id", "since", "until") if name in selection}
+    asked = {name: selection[name] for name in _ASKED[replay.kind] if name in selection}
     return {
         "id": replay.id,
         "kind": replay.kind,

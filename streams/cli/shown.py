@@ -67,8 +67,15 @@ def print_fields(fields: dict[str, object]) -> None:
     """Print names and values, a line each."""
     width = max(map(len, fields))
     for name, value in fields.items():
-        text = "" if value is None else time_text(value) if isinstance(value, datetime) else str(value)
-        typer.echo(f"{name:<{width}}  {printable(text)}".rstrip())
+        typer.echo(f"{name:<{width}}  {printable(_text(value))}".rstrip())
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    return time_text(value) if isinstance(value, datetime) else str(value)
 
 
 def a_table(*columns: str) -> Table:

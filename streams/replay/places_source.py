@@ -13,6 +13,7 @@ from connectors.postgres.stored_replay import Replay
 from streams.errors import EventGone, RecordMalformed
 from streams.records.delivery import Delivery, Origin
 from streams.records.wire import decode_delivery, decode_event, header_map
+from streams.replay.row_range import TABLE
 from streams.replay.selection import Place, PlacesSelection
 from streams.replay.source import Batch, Sendable, Start, Verdict
 
@@ -26,7 +27,8 @@ def event_gone(place: Place) -> EventGone:
     """What is said of an event that Kafka doesn't have any more."""
     return EventGone(
         f"Event {place.event_id} is no longer on Kafka at {place.at}: it was deleted after OUTBOX_RETENTION_HOURS "
-        "(or OUTBOX_DEAD_LETTER_RETENTION_HOURS). Append it again, under its id, from wherever you have it."
+        "(or OUTBOX_DEAD_LETTER_RETENTION_HOURS). Where its row is kept, `outbox replay run --source postgres` with "
+        "its id sends it; else append it again, under its id, from wherever you have it."
     )
 
 
@@ -38,6 +40,8 @@ def delivery_at(reader: RecordReader, place: Place, *, replay_id: str) -> Delive
         RecordMalformed: it can't be read.
         ClusterUnreachable: no broker answered.
     """
+    if place.at.topic == TABLE:
+        raise event_gone(place)  # a range read it from the table: it has no place on Kafka
     record = reader.read(place.at.topic, place.at.partition, place.at.offset)
     if record is None:
         raise event_gone(place)

@@ -23,7 +23,7 @@ from connectors.postgres.log_rows import DeliveryStatus
 from connectors.webhook.endpoint import Endpoint
 from streams.errors import ReplayRefused
 from streams.records.wire import header_map
-from streams.replay.recovery_source import CLOCKS_DIFFER
+from streams.replay.event_range import CLOCKS_DIFFER
 from streams.topics import ENDPOINTS, EVENTS
 
 __all__ = ["DatabaseAndKafka", "disabled"]
@@ -49,7 +49,7 @@ class DatabaseAndKafka:
         endpoint_id: whose recovery it is.
         bootstrap_servers: host:port, several separated by commas.
         offsets: asked about Kafka's topics.
-        log_retention_days: how many days the delivery log keeps.
+        log_retention_days: how many days the delivery log keeps, for who asks `log_begins`.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class DatabaseAndKafka:
         endpoint_id: str,
         bootstrap_servers: str,
         offsets: TopicOffsets,
-        log_retention_days: int,
+        log_retention_days: int = 0,
     ) -> None:
         self._connection = connection
         self._endpoint_id = endpoint_id

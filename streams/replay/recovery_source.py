@@ -21,46 +21,20 @@ from connectors.postgres.log_rows import DeliveryStatus
 from connectors.postgres.stored_replay import Replay
 from connectors.webhook.endpoint import Endpoint
 from outbox.event import Event
-from streams.errors import RecordMalformed
 from streams.records.delivery import Delivery, Origin
 from streams.records.target import TEST_EVENT_TYPE, TargetName
-from streams.records.wire import decode_event, header_map
 from streams.replay.completeness import Completeness
+from streams.replay.event_range import CLOCKS_DIFFER, EventRange, event_of, is_cut
 from streams.replay.pace import surely_fitting
 from streams.replay.selection import RecoverySelection
 from streams.replay.source import Batch, NotYet, Sendable, Start, Verdict
 from streams.topics import EVENTS
 
-__all__ = ["CLOCKS_DIFFER", "EventRange", "RecoveryPorts", "RecoverySource"]
-
-CLOCKS_DIFFER: Final = timedelta(minutes=5)
-"""How far Connect's clock may be behind Postgres' one: Kafka finds records by the time at which Connect wrote them."""
+__all__ = ["RecoveryPorts", "RecoverySource"]
 
 _READ: Final = 2_000
 #: What has got this far is not sent again.
 _LEFT_OUT: Final[frozenset[DeliveryStatus]] = frozenset({"succeeded", "pending", "retrying"})
-
-
-class EventRange(Protocol):
-    """A reading of a range, as `connectors.kafka.range_reader` does it."""
-
-    @property
-    def next_offsets(self) -> Mapping[int, int]:
-        """Per partition the offset behind what was given out."""
-        ...
-
-    @property
-    def done(self) -> bool:
-        """Whether all of it was given out."""
-        ...
-
-    def read(self, most: int) -> Sequence[ReadRecord]:
-        """The next records."""
-        ...
-
-    def close(self) -> None:
-        """Leave the broker."""
-        ...
 
 
 class RecoveryPorts(Protocol):
@@ -154,7 +128,7 @@ class RecoverySource:
             begins=begins,
             ends=ends,
             to_read=sum(end - begins[number] for number, end in ends.items()),
-            warning=self._warning(since, cut=_is_cut(begins, first_kept)),
+            warning=self._warning(since, cut=is_cut(begins, first_kept)),
         )
 
     def open(self, replay: Replay) -> None:
@@ -183,7 +157,7 @@ class RecoverySource:
             records = self._range.read(room)
             count += len(records)
             for record in records:
-                event = _event(record)
+                event = event_of(record)
                 if event is not None and self._window.has(event) and _is_wanted(endpoint, event):
                     wanted.append(self._delivery(event, record))
                     payload_bytes += len(event.payload)
@@ -235,18 +209,6 @@ class RecoverySource:
                 "(OUTBOX_RETENTION_HOURS): those can't be sent"
             )
         return "; ".join(parts) or None
-
-
-def _is_cut(begins: Mapping[int, int], first_kept: Mapping[int, int]) -> bool:
-    """Whether the range begins where a log was cut off: what stood before that may belong to it."""
-    return any(begin <= first_kept.get(number, 0) and begin > 0 for number, begin in begins.items())
-
-
-def _event(record: ReadRecord) -> Event | None:
-    try:
-        return decode_event(header_map(record.headers), key=record.key, value=record.value)
-    except RecordMalformed:
-        return None  # a dead letter: no endpoint can want it
 
 
 def _is_wanted(endpoint: Endpoint, event: Event) -> bool:

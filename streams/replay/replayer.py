@@ -193,7 +193,8 @@ class _Execution:
             if due:
                 position.sent_from = self._outlet.ends()
             position.next_offsets = batch.next_offsets
-            self._advance(position, read=batch.read, sent=sent)
+            candidates = batch.read if batch.candidates is None else batch.candidates
+            self._advance(position, read=batch.read, sent=sent, skipped=max(0, candidates - sent))
         verdict = self._source.verdict(self._claim.replay())
         self._claim.end(verdict.status, error=verdict.error, warning=verdict.warning)
 
@@ -239,7 +240,7 @@ class _Execution:
         except (_Interrupted, _Stopped) as why:
             acknowledged = self._outlet.flush(_LAST_FLUSH_S)
             if isinstance(why, _Stopped) and acknowledged:
-                self._advance(position, read=0, sent=count)
+                self._advance(position, read=0, sent=count, skipped=0)
             raise
 
     def _let_pass(self, wait_s: float) -> None:
@@ -263,11 +264,11 @@ class _Execution:
         self._checked_s = self._monotonic_s()
         return replay
 
-    def _advance(self, position: _Position, *, read: int, sent: int) -> None:
+    def _advance(self, position: _Position, *, read: int, sent: int, skipped: int) -> None:
         self._claim.advance(
             read=read,
             sent=sent,
-            skipped=max(0, read - sent),
+            skipped=skipped,
             next_offsets=position.next_offsets,
             sent_from=position.sent_from,
         )

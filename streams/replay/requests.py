@@ -6,7 +6,7 @@ is answered from the row, before anything is checked: what it asked for was done
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -26,10 +26,11 @@ from streams.records.target import TargetName, parse_target
 from streams.records.wire import read_origin
 from streams.replay.pace import DEFAULT_RATE_PER_S
 from streams.replay.places_source import delivery_at
+from streams.replay.range_selection import NEEDS_TYPES, RangeSelection, needs_types
 from streams.replay.recovery_ports import disabled
 from streams.replay.selection import Place, PlacesSelection, RecoverySelection
 
-__all__ = ["request_recovery", "request_resend"]
+__all__ = ["check_range", "request_range", "request_recovery", "request_resend"]
 
 
 def request_resend(
@@ -64,7 +65,7 @@ def request_resend(
     if known is None:
         _check_target(connection, target)
         _check_event(new_reader, place)
-    return store.request(new, idempotency_key=idempotency_key, endpoint_id=_endpoint_id(target))
+    return store.request(new, idempotency_key=idempotency_key, endpoint_ids=_endpoint_ids([target]))
 
 
 def request_recovery(
@@ -95,7 +96,50 @@ def request_recovery(
     is_new = idempotency_key is None or store.known("recovery", idempotency_key=idempotency_key) is None
     if is_new and not EndpointStore(connection).stored(endpoint_id).endpoint.enabled:
         raise disabled(endpoint_id)
-    return store.request(new, idempotency_key=idempotency_key, endpoint_id=endpoint_id)
+    return store.request(new, idempotency_key=idempotency_key, endpoint_ids=[endpoint_id])
+
+
+def request_range(
+    connection: psycopg.Connection[Any],
+    selection: RangeSelection,
+    *,
+    rate_per_s: float,
+    actor: Actor,
+    idempotency_key: str | None,
+) -> Replay:
+    """Ask for the events of a range to be sent to its targets, whatever was delivered before.
+
+    Raises:
+        ReplayRefused: one of the endpoints is not there, or disabled; or a handler is named, and no types.
+        IdempotencyKeyReusedError: the key asked for something else.
+    """
+    store = ReplayStore(connection, actor=actor)
+    new = NewReplay(
+        kind="range",
+        target=str(selection.targets[0]) if len(selection.targets) == 1 else None,
+        selection=selection.to_json(),
+        rate_per_s=rate_per_s,
+    )
+    if idempotency_key is None or store.known("range", idempotency_key=idempotency_key) is None:
+        check_range(connection, selection)
+    return store.request(new, idempotency_key=idempotency_key, endpoint_ids=_endpoint_ids(selection.targets))
+
+
+def check_range(connection: psycopg.Connection[Any], selection: RangeSelection) -> None:
+    """Check that a range's targets can be sent something.
+
+    Raises:
+        ReplayRefused: as `request_range`.
+    """
+    if needs_types(selection.targets, selection.types):
+        raise ReplayRefused(NEEDS_TYPES)
+    for endpoint_id in _endpoint_ids(selection.targets):
+        try:
+            endpoint = EndpointStore(connection).stored(endpoint_id).endpoint
+        except EndpointNotFoundError as error:
+            raise ReplayRefused(str(error)) from None
+        if not endpoint.enabled:
+            raise disabled(endpoint_id)
 
 
 def _check_target(connection: psycopg.Connection[Any], target: TargetName) -> None:
@@ -130,5 +174,5 @@ def _origin(delivery: LoggedDelivery) -> Origin:
         raise EventGone(f"Delivery {delivery.id} does not say where on Kafka its event stands.") from None
 
 
-def _endpoint_id(target: TargetName) -> str | None:
-    return target.name if target.kind == "endpoint" else None
+def _endpoint_ids(targets: Sequence[TargetName]) -> list[str]:
+    return [target.name for target in targets if target.kind == "endpoint"]

@@ -41,12 +41,14 @@ class NotYet:
 class Batch:
     """What was read of it next: so many records, of which these are deliveries to make.
 
-    `next_offsets` is where the batch after it begins.
+    `next_offsets` is where the batch after it begins. `candidates` is how many deliveries the records could have made:
+    one each, unless it is said.
     """
 
     read: int
     deliveries: Sequence[Sendable] = field(repr=False)
     next_offsets: Mapping[int, int]
+    candidates: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

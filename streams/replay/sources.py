@@ -20,6 +20,9 @@ from streams.records.target import parse_target
 from streams.replay.completeness import KeptCompleteness
 from streams.replay.letters_source import LettersSource
 from streams.replay.places_source import PlacesSource
+from streams.replay.range_ports import range_ports
+from streams.replay.range_selection import RangeSelection
+from streams.replay.range_source import RangeSource
 from streams.replay.recovery_ports import DatabaseAndKafka
 from streams.replay.recovery_source import RecoverySource
 from streams.replay.selection import PlacesSelection, RecoverySelection
@@ -51,6 +54,7 @@ class Sources:
             "resend": self._places,
             "redrive": self._letters,
             "recovery": self._recovery,
+            "range": self._range,
         }
 
     def __call__(self, replay: Replay, claim: ReplayClaim) -> Source:
@@ -76,6 +80,16 @@ class Sources:
             offsets=self._offsets,
         )
         return LettersSource(replay.id, store=RedriveStore(claim.connection), reader=reader)
+
+    def _range(self, replay: Replay, claim: ReplayClaim) -> Source:
+        selection = RangeSelection.from_json(replay.selection)
+        ports = range_ports(
+            claim.connection,
+            selection,
+            bootstrap_servers=self._settings.kafka_bootstrap_servers,
+            offsets=self._offsets,
+        )
+        return RangeSource(selection, ports=ports)
 
     def _recovery(self, replay: Replay, claim: ReplayClaim) -> Source:
         target = parse_target(replay.target or "")

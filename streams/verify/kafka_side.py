@@ -16,7 +16,7 @@ from connectors.kafka.committed import committed_offsets
 from connectors.kafka.message_reader import MessageReader
 from connectors.kafka.topic_offsets import TopicOffsets
 from streams.replay.completeness import left_to_commit
-from streams.replay.recovery_source import CLOCKS_DIFFER
+from streams.replay.event_range import CLOCKS_DIFFER
 from streams.topics import EVENTS, REDELIVERY, SCHEDULER_GROUP, WORKER_GROUP, retry_topic
 from streams.verify.places import unsettled_from
 

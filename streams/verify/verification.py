@@ -27,7 +27,7 @@ from connectors.postgres.reconciliation import Period, Reconciliation
 from connectors.postgres.stored_endpoint import StoredEndpoint
 from outbox.handlers import Handler
 from streams.errors import VerificationBehind
-from streams.replay.recovery_source import CLOCKS_DIFFER
+from streams.replay.event_range import CLOCKS_DIFFER
 from streams.topics import ATTEMPTS, DEAD_LETTER, EVENTS, LETTERS_GROUP, RECORDER_GROUP
 from streams.verify.expectation import Expectation
 from streams.verify.found import found_events, held_deliveries

@@ -160,10 +160,24 @@ def test_what_waits_long_after_it_was_due_or_for_ever_is_stuck(due_ms: float) ->
     assert "stuck in a topic" in broken(verdict)
 
 
-@pytest.mark.parametrize("at_ms", [1_300, 1_850])
+@pytest.mark.parametrize("at_ms", [1_300, 1_830])
 def test_a_retry_before_its_time_is_early(at_ms: float) -> None:
     """INV-3: sooner than any lane holds, or than the record of the attempt before had said."""
     assert broken(judged(SHAKY, FAILED, an_attempt("flaky", at_ms, number=2, ok=True))) == {"early"}
+
+
+@pytest.mark.parametrize(("promises", "wrong"), [(2, set()), (1, {"early"})])
+def test_of_a_deferral_that_was_made_twice_the_sooner_promise_counts(promises: int, wrong: set[str]) -> None:
+    """INV-3: a crash makes two branches, and each keeps its own; without one, a promise is broken."""
+    _, at_first = an_attempt("flaky", 1_010, ok=False)
+    deferred = replace(at_first, outcome="deferred", status=None, ended_ms=1_010, next_ms=2_000)
+    again = replace(deferred, attempt_id="again", started_ms=1_300, ended_ms=1_300, next_ms=50_000)
+    receipt, taken = an_attempt("flaky", 2_100, ok=True)
+    verdict = judged(
+        receipts=[SHAKY[0], receipt],
+        turns=[SHAKY[1], *([deferred] * (promises - 1)), again, replace(taken, deferrals=1)],
+    )
+    assert broken(verdict) == wrong
 
 
 def test_a_request_sent_again_on_a_new_connection_is_the_same_attempt_once() -> None:
@@ -314,7 +328,7 @@ def test_a_request_that_a_hanging_receiver_held_back_is_of_the_attempt_that_was_
     """It is answered when nobody waits any more; the retry comes by what the attempt promised. Only a fault does so."""
     receipt, turn = FAILED
     late = (
-        replace(receipt, began_ms=1_400, answered_ms=1_401, ok=True),
+        replace(receipt, began_ms=1_450, answered_ms=1_451, ok=True),
         replace(turn, ended_ms=1_340, status=None),
     )
     retry = an_attempt("flaky", 1_910, number=2, ok=True)

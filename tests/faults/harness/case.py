@@ -17,8 +17,8 @@ from tests.faults.harness.plan import Behaviour, Ending
 __all__ = ["CLOCK_SLACK_MS", "Case", "named"]
 
 #: Between what a target and a worker write down of the same moment. Both clocks are this machine's; but a worker's is
-#: steady, and follows small corrections of the other one by 3 ms a minute only.
-CLOCK_SLACK_MS = 25.0
+#: steady, and follows small corrections of the other one by 3 ms a minute only: 30 ms were seen on a busy machine.
+CLOCK_SLACK_MS = 60.0
 #: A repeated attempt that fails is parked as well: a second branch, that may come when all is as before, after one wait
 #: of the longest tier of the load. Then it meets the first.
 _FORK_MS = 6_000.0

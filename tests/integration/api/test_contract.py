@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import psycopg
 import pytest
@@ -30,9 +32,12 @@ from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.errors import EndpointExistsError
 from connectors.postgres.replays import ReplayStore
 from connectors.postgres.stored_replay import NewReplay
+from outbox import EventFilter
 from streams.api.openapi import openapi_document
 from streams.api.server import OPERATIONS
 from streams.recorder.fold import fold
+from streams.records.target import TargetName
+from streams.replay.range_selection import RangeSelection
 from tests.support.api import ApiClient
 from tests.support.attempt_records import an_entry
 from tests.support.dead_letters import a_row, store_rows
@@ -52,7 +57,28 @@ CHECKS = [
     status_code_conformance,
     unsupported_method,
 ]
-RECOVERY = {"since": "2026-11-30T00:00:00+00:00", "until": None}
+ASKED = (
+    NewReplay(
+        kind="recovery",
+        target="endpoint:ep_known",
+        selection={"since": "2026-11-30T00:00:00+00:00", "until": None},
+        rate_per_s=1.0,
+    ),
+    NewReplay(
+        kind="range",
+        target=None,
+        selection=RangeSelection(
+            begin=datetime(2026, 11, 30, tzinfo=UTC),
+            end=datetime(2026, 12, 1, tzinfo=UTC),
+            targets=(TargetName("endpoint", "ep_known"), TargetName("handler", "billing")),
+            types=(EventFilter("order.*"),),
+            aggregates=("order/42",),
+            ids=(UUID(int=7),),
+            events_from="postgres",
+        ).to_json(),
+        rate_per_s=1.0,
+    ),
+)
 schema = schemathesis.openapi.from_dict(DOCUMENT)
 
 
@@ -138,12 +164,13 @@ def test_it_does_so_with_a_replay_that_is_there(
     case: schemathesis.Case[Any], served: ApiClient, outbox_database_url: str
 ) -> None:
     """The same for operations on a replay that somebody asked for."""
-    new = NewReplay(kind="recovery", target="endpoint:ep_known", selection=RECOVERY, rate_per_s=1.0)
     with psycopg.connect(outbox_database_url) as connection:
-        replay = ReplayStore(connection, actor=Actor(name="tests")).request(new, idempotency_key=None)
-    case.path_parameters = {"replay_id": replay.id}
+        store = ReplayStore(connection, actor=Actor(name="tests"))
+        replays = [store.request(new, idempotency_key=None) for new in ASKED]
     checks = [check for check in CHECKS if check is not negative_data_rejection]
-    case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
+    for replay in replays:
+        case.path_parameters = {"replay_id": replay.id}
+        case.call_and_validate(base_url=served.base, headers=authorized(served), checks=checks)
 
 
 def authorized(served: ApiClient) -> dict[str, str]:

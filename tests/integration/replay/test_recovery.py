@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
-from collections.abc import Generator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -17,29 +14,12 @@ from tests.support.eventually import eventually
 from tests.support.group import wait_until_settled
 from tests.support.mailbox import Mailbox
 from tests.support.pipeline import Pipeline
+from tests.support.replaying import created_at, traffic
 from tests.support.topics import TopicTail
 
 
 def ago(**length: float) -> str:
     return (datetime.now(UTC) - timedelta(**length)).isoformat()
-
-
-@contextmanager
-def traffic(running: Pipeline, event_type: str) -> Generator[list[UUID]]:
-    """Events that go on being appended during the block, one transaction each; the list has all of them after it."""
-    stop, appended = threading.Event(), list[UUID]()
-
-    def append() -> None:
-        while not stop.wait(0.01):
-            appended.append(running.append(event_type))
-
-    thread = threading.Thread(target=append)
-    thread.start()
-    try:
-        yield appended
-    finally:
-        stop.set()
-        thread.join()
 
 
 def wait_for_all(mailbox: Mailbox, ids: list[UUID]) -> None:
@@ -132,15 +112,6 @@ def test_a_new_endpoint_gets_the_history_of_its_types(running: Pipeline, api: Ap
 def after(moment: datetime) -> str:
     """The next microsecond: `since` is inclusive."""
     return (moment + timedelta(microseconds=1)).isoformat()
-
-
-def created_at(running: Pipeline, event_id: UUID) -> datetime:
-    """When an event was committed: the rows of these tests stay in the table."""
-    with running.connect() as connection:
-        row = connection.execute("select created_at from outbox.outbox where id = %s", [event_id]).fetchone()
-    assert row is not None
-    moment: datetime = row[0]
-    return moment
 
 
 def test_a_stop_ends_it(running: Pipeline, api: ApiProcess) -> None:

@@ -14,7 +14,7 @@ from streams.replay.letters_source import LettersSource
 from streams.replay.source import Start
 from tests.support.dead_letters import letter_record
 from tests.support.deliveries import a_delivery, an_event
-from tests.unit.replay.test_recovery_source import a_replay
+from tests.unit.replay.replayed import a_replay
 from tests.unit.replay.test_redriven import as_read
 
 NUMBER = 20

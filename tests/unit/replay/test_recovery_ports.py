@@ -9,7 +9,7 @@ from typing import Any
 from connectors.kafka.read_record import ReadRecord
 from streams.replay.recovery_ports import DatabaseAndKafka
 from streams.topics import ENDPOINTS
-from tests.unit.replay.test_recovery_source import NOW, Range
+from tests.unit.replay.replayed import NOW, Range
 
 CHANGED_AT = NOW - timedelta(minutes=1)
 MOMENT = timedelta(microseconds=1)

@@ -2,173 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from connectors.kafka.read_record import ReadRecord
 from connectors.postgres.delivery_id import delivery_id
-from connectors.postgres.stored_replay import NewReplay, Replay
-from connectors.webhook.endpoint import Endpoint
-from outbox.event import Event
 from outbox.payload import MAX_PAYLOAD_BYTES
 from streams.errors import ReplayRefused
 from streams.records.delivery import Delivery, Origin
-from streams.records.target import TEST_EVENT_TYPE, TargetName
-from streams.records.wire import encode_event
-from streams.replay.completeness import Completeness
-from streams.replay.recovery_source import CLOCKS_DIFFER, RecoverySource
-from streams.replay.selection import RecoverySelection
+from streams.records.target import TEST_EVENT_TYPE
+from streams.replay.event_range import CLOCKS_DIFFER
 from streams.replay.source import NotYet, Start
 from streams.topics import EVENTS
 from tests.support.deliveries import an_event
-from tests.unit.replay.test_completeness import Kafka
+from tests.unit.replay.recovery_world import World, read_all
+from tests.unit.replay.replayed import HOUR, NOW, TARGET, a_replay, events, record
 from tests.unit.webhook.records import endpoint
-
-NOW = datetime(2026, 11, 30, 12, tzinfo=UTC)
-HOUR = timedelta(hours=1)
-TARGET = TargetName("endpoint", "ep_1")
-
-
-class Range:
-    """A reading of records in memory, partition by partition."""
-
-    def __init__(
-        self, records: Sequence[ReadRecord], begins: Mapping[int, int], ends: Mapping[int, int]
-    ) -> None:
-        self._left = [one for one in records if begins[one.partition] <= one.offset < ends[one.partition]]
-        self.next_offsets = dict(begins)
-
-    @property
-    def done(self) -> bool:
-        return not self._left
-
-    def read(self, most: int) -> Sequence[ReadRecord]:
-        given, self._left = self._left[:most], self._left[most:]
-        for record in given:
-            self.next_offsets[record.partition] = record.offset + 1
-        return given
-
-    def close(self) -> None:
-        """Nothing."""
-
-
-class World:
-    """Ports of a recovery: one partition of events, an endpoint, and a log."""
-
-    def __init__(self, *events: Event | ReadRecord) -> None:
-        self.records = [
-            replace(one, offset=offset) if isinstance(one, ReadRecord) else record(one, offset)
-            for offset, one in enumerate(events)
-        ]
-        self.known = True
-        self.found_endpoint: Endpoint | ReplayRefused = endpoint(event_types=("order.*",))
-        self.begins_at = NOW - 30 * 24 * HOUR
-        self.log: dict[UUID, Any] = {}
-        self.asked_since: datetime | None = None
-        self.found: Mapping[int, int] = {0: 0}
-        self.first_kept: Mapping[int, int] = {0: 0}
-
-    def endpoint(self) -> Endpoint:
-        if isinstance(self.found_endpoint, ReplayRefused):
-            raise self.found_endpoint
-        return self.found_endpoint
-
-    def change_is_known(self) -> bool:
-        return self.known
-
-    def log_begins(self) -> datetime:
-        return self.begins_at
-
-    def now(self) -> datetime:
-        return NOW
-
-    def offsets_since(self, moment: datetime) -> tuple[Mapping[int, int], Mapping[int, int]]:
-        self.asked_since = moment
-        return self.found, self.first_kept
-
-    def events(self, begins: Mapping[int, int], ends: Mapping[int, int]) -> Range:
-        return Range(self.records, begins, ends)
-
-    def statuses(self, deliveries: Sequence[tuple[datetime, UUID]]) -> Mapping[UUID, Any]:
-        return {identifier: self.log[identifier] for _, identifier in deliveries if identifier in self.log}
-
-    def source(self, *, since: datetime = NOW - HOUR, until: datetime | None = None) -> RecoverySource:
-        kafka = Kafka()
-        kafka.end[EVENTS] = {0: len(self.records)}
-        kafka.commit["outbox-worker", EVENTS] = {0: len(self.records)}
-        return RecoverySource(
-            RecoverySelection(since=since, until=until),
-            target=TARGET,
-            ports=self,
-            completeness=Completeness(kafka),
-        )
-
-
-def record(event: Event, offset: int = 0) -> ReadRecord:
-    headers: list[tuple[str, bytes | str | None]] = [*encode_event(event)]
-    return ReadRecord(
-        topic=EVENTS,
-        partition=0,
-        offset=offset,
-        key=event.aggregate_id.encode(),
-        value=event.payload,
-        headers=headers,
-    )
-
-
-def a_replay(start: Start) -> Replay:
-    new = NewReplay(kind="recovery", target=str(TARGET), selection={}, rate_per_s=100.0)
-    return Replay(
-        kind=new.kind,
-        target=new.target,
-        selection=new.selection,
-        rate_per_s=new.rate_per_s,
-        id="01900000-0000-7000-8000-000000000000",
-        status="running",
-        requested_by="tests",
-        requested_at=NOW,
-        started_at=NOW,
-        ended_at=None,
-        waits_for=None,
-        warning=None,
-        error=None,
-        events_read=0,
-        events_to_read=start.to_read,
-        sent=0,
-        skipped=0,
-        next_offsets=start.begins,
-        end_offsets=start.ends,
-        sent_offsets={},
-    )
-
-
-def read_all(source: RecoverySource, *, most: int = 100) -> list[UUID]:
-    """Plan, open, and read to the end; the events that are still due."""
-    start = source.plan()
-    assert isinstance(start, Start)
-    source.open(a_replay(start))
-    due: list[UUID] = []
-    count = 0
-    while (batch := source.read(most)) is not None:
-        assert len(batch.deliveries) <= most
-        count += batch.read
-        due += [one.event.id for one in source.still_due(batch.deliveries)]
-    assert count == start.to_read
-    return due
-
-
-def events(number: int, **changes: Any) -> list[Event]:
-    return [
-        an_event(id=UUID(int=index + 1), created_at=NOW - timedelta(minutes=1), **changes)
-        for index in range(number)
-    ]
 
 
 def test_it_keeps_what_the_endpoint_wants_and_was_committed_in_the_range() -> None:

@@ -15,7 +15,7 @@ from streams.replay.letters_source import LettersSource
 from streams.replay.outlet import SentKey
 from streams.replay.release import release_letters
 from streams.replay.source import Start
-from tests.unit.replay.test_recovery_source import a_replay
+from tests.unit.replay.replayed import a_replay
 
 TARGET = "endpoint:ep_1"
 LETTERS = [

@@ -32,9 +32,10 @@ function drawn(one, path, changed) {
   return [
     facts([
       ["Kind", one.delivery_id ? link(address("deliveries", { id: one.delivery_id }), one.kind) : one.kind],
-      ["Target", one.target ? targetLink(one.target) : "several dead letters'"],
+      ["Target", targets(one)],
       ["Status", [chip(one.status), one.waits_for ? ` ${one.waits_for}` : null]],
       one.since ? ["Events committed", [moment(one.since), " until ", one.until ? moment(one.until) : "its start"]] : null,
+      ...(one.range ? ofRange(one.range) : []),
       ["Events read", progress(one)],
       ["Sent", `${count(one.sent)}, at most ${count(one.rate_per_s)} a second`],
       ["Passed over", count(one.skipped)],
@@ -47,6 +48,21 @@ function drawn(one, path, changed) {
     isUnderWay
       ? element("div", { class: "buttons" }, element("button", { type: "button", onclick: () => stop(path, changed) }, "Stop …"))
       : null,
+  ];
+}
+
+function targets({ target, range }) {
+  if (target) return targetLink(target);
+  return range ? range.targets.flatMap((name, index) => (index ? [", ", targetLink(name)] : [targetLink(name)])) : "several dead letters'";
+}
+
+function ofRange({ from, to, types, aggregates, ids, source }) {
+  return [
+    ["Events committed", [moment(from), " until ", moment(to)]],
+    types.length ? ["Of types", types.join(", ")] : null,
+    aggregates.length ? ["About", aggregates.join(", ")] : null,
+    ids.length ? ["Events", ids.join(", ")] : null,
+    source === "postgres" ? ["Read from", "the outbox table"] : null,
   ];
 }
 
