@@ -23,6 +23,7 @@ __all__ = [
     "EncryptionKeys",
     "HttpUrl",
     "ListenAddress",
+    "MetricsAddress",
     "ModulePath",
     "Networks",
     "Servers",
@@ -82,6 +83,7 @@ Durations = Annotated[tuple[timedelta, ...], NoDecode, BeforeValidator(values.du
 EncryptionKeys = Annotated[SecretStr, AfterValidator(_check_keys)]
 HttpUrl = Annotated[str, AfterValidator(values.http_url)]
 ListenAddress = Annotated[str, AfterValidator(values.listen)]
+MetricsAddress = Annotated[str, AfterValidator(values.listen_or_nowhere)]
 ModulePath = Annotated[str, AfterValidator(values.module_path)]
 Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(values.networks)]
 Servers = Annotated[str, AfterValidator(values.bootstrap_servers)]

@@ -22,6 +22,7 @@ from pydantic_settings import (
 from streams.settings.declaring import (
     DURATIONS,
     Durations,
+    MetricsAddress,
     Networks,
     declare,
     seconds,
@@ -228,6 +229,14 @@ class Fields(InstallationFields):
         "who sizes the database, or replays and verifies from Postgres",
         ge=1,
         le=87_600,
+    )
+
+    # Metrics
+    metrics_listen: MetricsAddress = declare(
+        "",
+        "Where a worker serves its metrics to Prometheus, under `/metrics`; empty: nowhere.",
+        "every deployment with Prometheus (0.0.0.0:9464 in a container)",
+        "host:port",
     )
 
     # Logs

@@ -30,6 +30,7 @@ __all__ = [
     "is_local_database",
     "is_loopback",
     "listen",
+    "listen_or_nowhere",
     "module_path",
     "networks",
 ]
@@ -118,6 +119,11 @@ def listen(value: str) -> str:
     if match is None or int(match[2]) > 65_535:  # noqa: PLR2004 - the ports that exist
         raise ValueError("not host:port")
     return value
+
+
+def listen_or_nowhere(value: str) -> str:
+    """Check "host:port", or nothing at all."""
+    return listen(value) if value else value
 
 
 def is_loopback(host: str) -> bool:

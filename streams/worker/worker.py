@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from connectors.kafka.loop_producer import LoopProducer
 from connectors.kafka.producer import producer_config
@@ -27,11 +28,13 @@ from streams.dispatch.endpoint_target import EndpointTarget
 from streams.dispatch.flood_log import log_flood
 from streams.dispatch.handler_calls import HandlerCalls
 from streams.dispatch.handler_target import HandlerTarget
-from streams.dispatch.holding import Holding
+from streams.dispatch.holding import FloodSign, Holding
 from streams.dispatch.window import Window
 from streams.endpoints.feed import EndpointFeed
 from streams.errors import WorkerFailed
 from streams.log import log_attempt
+from streams.metrics.flood_metrics import FloodMetrics
+from streams.metrics.serving import serving
 from streams.records.outcome import ErrorCode
 from streams.retry.policy import ExponentialBackoff, RetryPolicy, ScheduledBackoff
 from streams.retry.tiers import RetryTiers
@@ -56,7 +59,16 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
         WorkerFailed: it can't go on (a fatal producer error, Faust crashed). Restart the process: nothing
             is lost by it.
         TopicUnreadable: the endpoints' topic is missing.
+        SettingsError: it can't listen where metrics should be served.
     """
+    registry = CollectorRegistry()
+    with serving(settings.metrics_listen, registry):
+        await _run(settings, handlers, stop=stop, registry=registry)
+
+
+async def _run(
+    settings: Settings, handlers: Iterable[Handler], *, stop: asyncio.Event, registry: CollectorRegistry
+) -> None:
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
     around = SystemSurroundings(longest_tier=settings.tiers[-1])
@@ -83,7 +95,7 @@ async def run_worker(settings: Settings, handlers: Iterable[Handler], *, stop: a
         observe=log_attempt,
         surroundings=around,
         may_begin=lease.held,
-        holding=_holding(settings, directory, tiers=tiers, around=around),
+        holding=_holding(settings, directory, tiers=tiers, around=around, metrics=FloodMetrics(registry)),
     )
     feed = EndpointFeed(
         settings.kafka_bootstrap_servers,
@@ -171,14 +183,23 @@ def _directory(
 
 
 def _holding(
-    settings: Settings, directory: Directory, *, tiers: RetryTiers, around: SystemSurroundings
+    settings: Settings,
+    directory: Directory,
+    *,
+    tiers: RetryTiers,
+    around: SystemSurroundings,
+    metrics: FloodMetrics,
 ) -> Holding:
+    def tell(sign: FloodSign) -> None:
+        log_flood(sign)
+        metrics.tell(sign)
+
     return Holding(
         share=settings.flood_share,
         window=timedelta(seconds=settings.flood_window_s),
         longest=timedelta(hours=settings.flood_hold_hours),
         known_targets=lambda: directory.handler_count + directory.endpoint_count,
-        tell=log_flood,
+        tell=tell,
         tiers=tiers,
         surroundings=around,
     )
