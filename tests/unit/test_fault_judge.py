@@ -180,6 +180,26 @@ def test_of_a_deferral_that_was_made_twice_the_sooner_promise_counts(promises: i
     assert broken(verdict) == wrong
 
 
+@pytest.mark.parametrize(("forked", "wrong"), [(True, set()), (False, {"early"})], ids=["forked", "whole"])
+def test_two_branches_of_a_delivery_are_judged_by_their_own_promises(
+    *, forked: bool, wrong: set[str]
+) -> None:
+    """INV-3: long after the crash that forked it, the third attempt of one branch may come right after a first one."""
+    first = an_attempt("down", 20_000, ok=False, next_ms=20_900)
+    third = an_attempt("down", 20_200, number=3, ok=False, next_ms=21_900)
+    _, at_first = an_attempt("down", 1_010, ok=False)
+    deferred = replace(at_first, attempt_id="deferred", outcome="deferred", status=None, next_ms=20_000)
+    of_the_other = replace(deferred, attempt_id="other", attempt=3, next_ms=20_150)
+    verdict = judged(
+        rows=[replace(ROW, type="load.x.down")],
+        receipts=[first[0], third[0]],
+        turns=[deferred, of_the_other, first[1], third[1]],
+        waiting=[replace(WAITING, target="endpoint:down")],
+        faults=[crash(1_100, committed=5)] if forked else [],
+    )
+    assert broken(verdict) & {"early"} == wrong
+
+
 def test_a_request_sent_again_on_a_new_connection_is_the_same_attempt_once() -> None:
     """CASES 23: a stale connection is no failed attempt; a third request in one attempt is a fault."""
     receipt, turn = an_attempt("resetting", 1_010, ok=True)

@@ -53,11 +53,23 @@ def _too_soon(case: Case, delivery: Delivery) -> list[float]:
         place = min(max(index - more, 0), len(_GAPS_MS) - 1)
         gap_ms = max(behaviour.gap_ms if behaviour else 0.0, _GAPS_MS[place])
         ended_ms = before.began_ms if before.answered_ms is None else before.answered_ms
-        if case.held_back(before) is not None:
+        if case.held_back(before) is not None or _of_two_branches(case, before, after):
             continue  # what follows is judged by what that attempt promised
         if not before.ok and after.began_ms < ended_ms + gap_ms - CLOCK_SLACK_MS:
             found += [] if _one_attempt(case, before, after) else [after.began_ms]
     return found
+
+
+def _of_two_branches(case: Case, before: Receipt, after: Receipt) -> bool:
+    """Did a crash fork the delivery, and is the one no attempt that could follow the other?"""
+    turns = case.turn_of(before), case.turn_of(after)
+    if turns[0] is None or turns[1] is None or not _forked(case, after.delivery):
+        return False
+    return turns[1].attempt not in {turns[0].attempt, turns[0].attempt + 1}
+
+
+def _forked(case: Case, delivery: Delivery) -> bool:
+    return case.reopened(delivery) + case.rows_repeated(delivery) > 0
 
 
 def _one_attempt(case: Case, before: Receipt, after: Receipt) -> bool:
@@ -95,7 +107,7 @@ def _before_the_promise(case: Case, delivery: Delivery) -> list[float]:
                 for receipt in case.receipts[delivery]
                 if receipt.began_ms > turn.ended_ms + CLOCK_SLACK_MS
                 and not _came_late(case, receipt)
-                and not _repeats_an_earlier(case, receipt, promised)
+                and not _of_another_branch(case, receipt, promised)
             ),
             None,
         )
@@ -117,13 +129,16 @@ def _promise(case: Case, turn: Turn) -> float | None:
     return min(twin.next_ms for twin in twins if twin.next_ms is not None)
 
 
-def _repeats_an_earlier(case: Case, receipt: Receipt, promised: int) -> bool:
-    """Is it another attempt than the promised one, with a lower number? Then it is judged as a repetition.
+def _of_another_branch(case: Case, receipt: Receipt, promised: int) -> bool:
+    """Is it another attempt than the promised one? With a lower number, it is judged as a repetition.
 
-    A crash forks a delivery, and a target that is down keeps both branches waiting for as long as it is.
+    With a higher one it is of another branch: a crash forks a delivery, and a target that is down keeps both branches
+    waiting for as long as it is, each by promises of its own.
     """
     turn = case.turn_of(receipt)
-    return turn is not None and turn.attempt < promised
+    if turn is None or turn.attempt == promised:
+        return False
+    return turn.attempt < promised or _forked(case, receipt.delivery)
 
 
 def _came_late(case: Case, receipt: Receipt) -> bool:
