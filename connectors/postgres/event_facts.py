@@ -40,4 +40,4 @@ class Fact(IntFlag):
     WHOLE_LETTER = 4096
     """The event itself is a dead letter: nobody wanted it, or it could not be read."""
     ROUTED_AGAIN = 8192
-    """Such a letter was redriven, and waits on `outbox.redelivery` for whoever wants it now."""
+    """It waits on `outbox.redelivery` for a target without a delivery: a replay sent it, or redrove such a letter."""

@@ -183,7 +183,12 @@ letters as (
     where died_at >= %(died_since)s and event_id is not null and target is null
 ),
 again as (
-    select distinct event_id from verify_held where target = ''
+    select distinct held.event_id from verify_held held
+    where not exists (
+        select from outbox.deliveries delivery
+        where delivery.event_id = held.event_id and delivery.target = held.target
+          and delivery.created_at >= %(since)s and delivery.created_at < %(until)s
+    )
 )
 select event.id, event.type, event.created_at,
        event.facts | coalesce(logged.facts, 0)

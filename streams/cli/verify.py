@@ -7,6 +7,7 @@ be said.
 from __future__ import annotations
 
 import time
+import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -92,7 +93,7 @@ def verify(  # noqa: PLR0913 - one for each option
     begin = moment(since, option="--since")
     end = None if until is None else moment(until, option="--until")
     patience, longest = _duration(wait, "--wait"), _duration(statement_limit, "--statement-timeout")
-    with said_plainly(code=_UNKNOWN):
+    with _no_defect_is_a_loss(), said_plainly(code=_UNKNOWN):
         settings = load_settings(needs=("database_url", "kafka_bootstrap_servers"))
         load_handlers(handlers)
         request = Request(
@@ -147,6 +148,18 @@ def _told() -> Generator[_Told]:
         return
     with status:
         yield _Told(status)
+
+
+@contextmanager
+def _no_defect_is_a_loss() -> Generator[None]:
+    """Python would end with 1, which says that an event is lost."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort):
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        raise typer.Exit(_UNKNOWN) from error
 
 
 def _duration(text: str, option: str) -> timedelta:

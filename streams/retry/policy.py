@@ -160,11 +160,14 @@ def _defer(
 
     The jitter lies beyond the hint: who came before would only be deferred again.
     """
-    delay_ms = max(_doubled_ms(delivery, tiers=tiers), 2 * _ms(hint) if hint else 0)
-    deferred = _deferred(delivery, now_ms=now_ms, booked_for_ms=None)
-    return _park(
-        deferred, wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random), reason, policy=policy
-    )
+    hint_ms = _ms(hint) if hint else 0
+    delay_ms = max(_doubled_ms(delivery, tiers=tiers), 2 * hint_ms)
+    wait = wait_about(delay_ms, now_ms=now_ms, tiers=tiers, random=random)
+    left_ms = _first_failed(delivery, now_ms=now_ms) + _ms(policy.max_age) - now_ms
+    if hint_ms and hint_ms <= left_ms < (wait.not_before_ms or wait.due_at_ms) - now_ms:
+        # The jitter must not end it: who would be back in time by the hint has a last turn.
+        wait = wait_within(left_ms, now_ms=now_ms, tiers=tiers)
+    return _park(_deferred(delivery, now_ms=now_ms, booked_for_ms=None), wait, reason, policy=policy)
 
 
 def _doubled_ms(delivery: Delivery, *, tiers: RetryTiers) -> int:

@@ -57,7 +57,7 @@ def found_events(
                 offset >= committed.get(number, 0),
                 _unwanted(message, event_type, expectation),
             )
-        except (KeyError, ValueError, OverflowError, RecordMalformed):
+        except (KeyError, ValueError, OverflowError):
             continue
 
 
@@ -79,7 +79,11 @@ def _unwanted(message: Message, event_type: str, expectation: Expectation) -> bo
     if not expectation.is_filtered(event_type):
         return expectation.unwanted(event_type)
     headers = header_map(message_headers(message))
-    return expectation.unwanted(event_type, decode_event(headers, key=message.key(), value=message.value()))
+    try:
+        event = decode_event(headers, key=message.key(), value=message.value())
+    except RecordMalformed:
+        return False  # it is there, and a worker makes a dead letter of it
+    return expectation.unwanted(event_type, event)
 
 
 def _moment(raw: bytes | None) -> datetime:

@@ -22,7 +22,7 @@ from streams.verify.kafka_side import KafkaSide
 from streams.verify.report import Report, Source
 from streams.verify.verification import Asked, Surroundings, Verification
 
-__all__ = ["MARGIN", "Request", "verify"]
+__all__ = ["MARGIN", "Request", "letters_kept_from", "verify"]
 
 MARGIN: Final = timedelta(seconds=30)
 """Events younger than that are not looked at, unless somebody says until when: they are on their way."""
@@ -74,7 +74,7 @@ def verify(
                 source=request.source,
                 limit=request.limit,
                 patience=request.patience,
-                letters_since=now - timedelta(hours=settings.dead_letter_retention_hours),
+                letters_since=letters_kept_from(now, hours=settings.dead_letter_retention_hours),
                 discard_unrouted=settings.unrouted == "discard",
                 warnings=_warnings(asked_since, since),
             ),
@@ -85,6 +85,11 @@ def verify(
             around=around,
         )
         return verification.run()
+
+
+def letters_kept_from(now: datetime, *, hours: int) -> datetime:
+    """Since when no dead letter goes while this is under way, whether midnight comes meanwhile or not."""
+    return now + _LONGEST - timedelta(hours=hours)
 
 
 def _endpoints(url: str) -> Sequence[StoredEndpoint]:

@@ -209,6 +209,16 @@ def test_a_request_sent_again_on_a_new_connection_is_the_same_attempt_once() -> 
     assert broken(judged((receipt, turn), rows=[row], receipts=[stale, stale, receipt])) == {"early"}
 
 
+@pytest.mark.parametrize("after_ms", [5, 40, 200])
+def test_a_retry_at_once_is_early_even_where_the_attempt_before_had_no_answer(after_ms: float) -> None:
+    """INV-3: a turn of its own is another attempt, however soon it came; a request sent again has none."""
+    receipt, turn = an_attempt("resetting", 1_010, ok=False, next_ms=1_900)
+    failed = replace(receipt, answered_ms=None), replace(turn, status=None)
+    at_once = an_attempt("resetting", 1_012 + after_ms, number=2, ok=True)
+    row = replace(ROW, type="load.x.reset")
+    assert "early" in broken(judged(failed, at_once, rows=[row]))
+
+
 def test_bytes_and_signatures_are_compared() -> None:
     """INV-5: with what Postgres has, and by a package that is not ours."""
     receipt, turn = TAKEN

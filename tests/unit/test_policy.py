@@ -1,5 +1,6 @@
 """The retry policy: from an outcome to the next hop, within two budgets that travel in the record."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import assert_never
 
@@ -208,6 +209,17 @@ def test_a_deferral_waits_about_as_long_as_all_before_it_and_no_shorter_than_it_
         outcome = Deferred(reason="open", retry_after=timedelta(seconds=60))
         told = retried(decided(a_delivery(), outcome, chance=chance))
         assert 60_000 <= wait_ms(told, now_ms=NOW_MS) <= 120_000
+
+
+@pytest.mark.parametrize("chance", [0.0, 0.5, 0.999])
+def test_the_jitter_beyond_a_hint_ends_no_delivery_before_its_age(chance: float) -> None:
+    """An endpoint whose deliveries may be a minute old: an open circuit's 40 s are no reason to give one up at once."""
+    policy = replace(ENDPOINT_POLICY, max_age=timedelta(minutes=1))
+    outcome = Deferred(reason="open", retry_after=timedelta(seconds=40))
+    told = retried(decided(a_delivery(), outcome, policy=policy, chance=chance))
+    assert 40_000 <= wait_ms(told, now_ms=NOW_MS) <= 60_000
+    too_old = decided(a_delivery(first_failed_at_ms=NOW_MS - 25_000), outcome, policy=policy, chance=chance)
+    assert buried(too_old).error == "older than 0:01:00: open"
 
 
 @given(booked_in_ms=st.integers(0, 10**13), early_ms=st.integers(0, 1_000), deferrals=st.integers(0, 50))

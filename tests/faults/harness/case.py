@@ -75,10 +75,14 @@ class Case:
 
     def turn_of(self, receipt: Receipt) -> Turn | None:
         """The recorded turn in which a request was made or a handler called."""
-        for turn in self.turns[receipt.delivery]:
-            if turn.started_ms - CLOCK_SLACK_MS <= receipt.began_ms <= turn.ended_ms + CLOCK_SLACK_MS:
-                return turn
-        return None
+        near = [
+            (off_ms, turn)
+            for turn in self.turns[receipt.delivery]
+            if (off_ms := max(turn.started_ms - receipt.began_ms, receipt.began_ms - turn.ended_ms, 0.0))
+            <= CLOCK_SLACK_MS
+        ]
+        # The nearest: with the slack of clocks a retry at once would count as part of the attempt before.
+        return min(near, key=lambda found: found[0])[1] if near else None
 
     def held_back(self, receipt: Receipt) -> Turn | None:
         """The recorded turn that a request is of, if its target saw it only when the worker had given it up.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -150,6 +151,29 @@ def test_a_delivery_to_who_need_not_have_one_stands_for_nobody_else(database: st
         connection.execute(*a_delivery_row(event, "endpoint:ep_a", "succeeded"))
         tables = filled(connection, [event], expected)
         assert counted_verdicts(tables.counts())[Verdict.TARGET_MISSING] == 1
+
+
+def test_what_a_replay_has_sent_and_nobody_has_attempted_yet_waits(database: str) -> None:
+    """Its run before left no trace, of one target or of all: now it is on `outbox.redelivery`, for one of them."""
+    event = KnownEvent(id=uuid4(), type="order.paid", at_ms=1, has_row=True, records=(False,), unwanted=False)
+    lost = replace(event, id=uuid4(), records=())
+    expected = [ExpectedTarget("order.paid", target, BASE) for target in ("endpoint:ep_a", "endpoint:ep_b")]
+    held = [HeldDelivery(str(one.id), "endpoint:ep_b", "r1") for one in (event, lost)]
+    store(database, [event, lost])
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(*a_delivery_row(event, "endpoint:ep_a", "succeeded"))
+        tables = filled(connection, [event, lost], expected, held=held)
+        assert counted_verdicts(tables.counts())[Verdict.WAITING] == 2
+
+
+def test_what_a_replay_sends_again_is_as_the_log_says(database: str) -> None:
+    """It was delivered, whatever comes of the replay."""
+    event = KnownEvent(id=uuid4(), type="order.paid", at_ms=1, has_row=True, records=(False,), unwanted=False)
+    store(database, [event])
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(*a_delivery_row(event, "endpoint:ep_a", "succeeded"))
+        tables = filled(connection, [event], [], held=[HeldDelivery(str(event.id), "endpoint:ep_a", "r1")])
+        assert counted_verdicts(tables.counts())[Verdict.DELIVERED] == 1
 
 
 def test_a_row_is_missing_until_it_is_found_or_has_left_a_trace(database: str) -> None:

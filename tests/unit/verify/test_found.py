@@ -10,7 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from connectors.postgres.reconciliation import FoundEvent, Period
+from connectors.postgres.stored_endpoint import StoredEndpoint
+from connectors.webhook.endpoint import Endpoint
+from connectors.webhook.payload_filter import PayloadFilter
+from connectors.webhook.secret import Secret
 from outbox.event import Event
+from outbox.event_filter import EventFilter
 from streams.records.delivery import Delivery
 from streams.records.wire import encode_delivery, encode_event
 from streams.verify.expectation import Expectation
@@ -74,6 +79,26 @@ def test_what_cannot_be_read_is_left_out(headers: list[tuple[str, bytes | None]]
         assert "\0" not in event.type
     for held in held_deliveries([message]):
         assert "\0" not in held.target
+
+
+def test_an_event_that_no_filter_can_judge_is_there_all_the_same() -> None:
+    """A worker makes a dead letter of it; until then it is in flight, and no row without a record."""
+    endpoint = Endpoint(
+        id="ep_a",
+        url="https://example.com/hook",
+        event_types=(EventFilter("*"),),
+        secrets=(Secret.generate(),),
+        created_at=BASE,
+        payload_filter=PayloadFilter.of({"n": [1]}),
+    )
+    filtering = Expectation(
+        [StoredEndpoint(endpoint=endpoint, updated_at=BASE)], (), since=BASE, discard_unrouted=False
+    )
+    event = an_event(created_at=BASE)
+    headers = [(name, b"{" if name == "headers" else value) for name, value in encode_event(event)]
+    malformed = [a_message(event, headers=[*headers, ("headers", b"{")])]
+    (found_one,) = found_events(malformed, period=PERIOD, committed={2: 7}, expectation=filtering)
+    assert (found_one.id, found_one.in_flight, found_one.unwanted) == (str(event.id), True, False)
 
 
 @given(delivery=any_delivery)
