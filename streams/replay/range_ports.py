@@ -20,7 +20,7 @@ from connectors.postgres.kept_rows import KeptRows
 from connectors.webhook.endpoint import Endpoint
 from streams.errors import ReplayRefused
 from streams.records.target import TargetName
-from streams.replay.event_range import CLOCKS_DIFFER, EventRange, is_cut
+from streams.replay.event_range import EventRange, is_cut, surely_before
 from streams.replay.range_selection import RangeSelection
 from streams.replay.recovery_ports import DatabaseAndKafka
 from streams.replay.row_range import RowRange, row_bounds
@@ -101,7 +101,7 @@ class PortsToKafka(_Ports):
         To its end whatever `end` is: a connector that was down writes an event long after its commit.
         """
         found, ends = (
-            self._offsets.at_time(EVENTS, self._selection.begin - CLOCKS_DIFFER),
+            self._offsets.at_time(EVENTS, surely_before(self._selection.begin)),
             self._offsets.ends(EVENTS),
         )
         begins = {number: min(found.get(number, end), end) for number, end in ends.items()}
