@@ -206,6 +206,12 @@ def test_a_range_may_begin_with_the_first_moment_there_is() -> None:
     assert surely_before(FIRST + MOMENT) == FIRST
 
 
+def test_an_event_that_debezium_repeated_is_sent_once_however_many_targets_there_are() -> None:
+    """Of deliveries so many are remembered: with twenty targets, a repetition of 2,500 events would be forgotten."""
+    some = events(3)
+    assert ids(read_all(Ports(selection(), [*some, *some]).source()), BILLING) == [1, 2, 3]
+
+
 class RangeWorld(World):
     """A range of eight events for two targets, of which each effect can be the last."""
 
