@@ -7,10 +7,11 @@ confluent_kafka expects a NUL at the end of a commit's metadata, and reads on in
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError as AioKafkaError
+from aiokafka.errors import for_code
+from aiokafka.protocol.commit import OffsetFetchRequest
 
 from connectors.kafka.errors import ClusterUnreachable
 
@@ -52,7 +53,7 @@ def committed_offsets(
 
 def _answers(
     bootstrap_servers: str, groups: Iterable[str], timeout_s: float
-) -> Mapping[tuple[str, int], Any]:
+) -> Mapping[tuple[str, int], GroupCommit]:
     try:
         return asyncio.run(asyncio.wait_for(_asked(bootstrap_servers, groups, timeout_s), timeout_s))
     except (AioKafkaError, OSError, TimeoutError) as error:
@@ -61,20 +62,28 @@ def _answers(
 
 async def _asked(
     bootstrap_servers: str, groups: Iterable[str], timeout_s: float
-) -> Mapping[tuple[str, int], Any]:
+) -> Mapping[tuple[str, int], GroupCommit]:
     client = AIOKafkaAdminClient(
         bootstrap_servers=bootstrap_servers.split(","), request_timeout_ms=round(timeout_s * 1000)
     )
     await client.start()
     try:
-        answers: list[Mapping[Any, Any]] = [
-            await client.list_consumer_group_offsets(group) for group in groups
-        ]
+        answers = [await _answer(client, group) for group in groups]
     finally:
         await client.close()
-    return {
-        (place.topic, place.partition): found
-        for answer in answers
-        for place, found in answer.items()
-        if found.offset >= 0
-    }
+    return {place: found for answer in answers for place, found in answer.items() if found.offset >= 0}
+
+
+async def _answer(client: AIOKafkaAdminClient, group: str) -> Mapping[tuple[str, int], GroupCommit]:
+    """One group's commits. aiokafka's own question takes a refusal of the whole for a group without a commit."""
+    coordinator = await client.find_coordinator(group)
+    answer = await client._send_request(OffsetFetchRequest(group, None), coordinator)  # noqa: SLF001 - as above
+    places = [
+        (topic, number, GroupCommit(offset=offset, metadata=metadata or ""), error)
+        for topic, partitions in answer.topics
+        for number, offset, metadata, error in partitions
+    ]
+    for code in (answer.error_code, *(error for *_, error in places)):
+        if code:
+            raise for_code(code)
+    return {(topic, number): found for topic, number, found, _ in places}

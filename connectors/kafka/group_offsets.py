@@ -92,7 +92,7 @@ class GroupOffsets:
 
         Raises:
             GroupNotEmpty: it has a member; nothing was changed.
-            OffsetsUncertain: some may be set.
+            OffsetsUncertain: some may be set. Also where Ctrl-C ends the wait: the question is on its way.
         """
         places = [TopicPartition(topic, number, offset, metadata) for number, offset in offsets.items()]
         asked = ConsumerGroupTopicPartitions(group, places)
@@ -104,6 +104,8 @@ class GroupOffsets:
             raise AssertionError("unreachable: that raises") from exception
         except FutureTimeoutError as error:
             raise OffsetsUncertain(group, f"no answer within {self._timeout_s:g} s") from error
+        except KeyboardInterrupt as interrupt:
+            raise OffsetsUncertain(group, "interrupted before an answer came") from interrupt
         failed = {
             place.partition: place.error for place in answer.topic_partitions if place.error is not None
         }

@@ -26,6 +26,7 @@ _ROWS: Final = 500
 _COUNTED: Final = 1_000_000
 _BYTES: Final = 8 * 1024 * 1024
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _HALF: Final = 64
 
@@ -37,6 +38,8 @@ _CAN_BE_PAGED: Final = f"""
 select coalesce(sum(pg_relation_size(parts.id)), 0) <= %(small)s or bool_and(exists (
     select from pg_index indexed
     join pg_attribute first on first.attrelid = indexed.indrelid and first.attnum = indexed.indkey[0]
+    join pg_class index on index.oid = indexed.indexrelid
+    join pg_am on pg_am.oid = index.relam and pg_am.amname = 'btree'
     where indexed.indrelid = parts.id and indexed.indisvalid and indexed.indpred is null
         and first.attname = 'created_at'
 ))
@@ -97,6 +100,8 @@ class RowPosition:
     @classmethod
     def before(cls, moment: datetime) -> RowPosition:
         """Behind all rows that are older than this, and before all others."""
+        if moment - _FIRST < _MICROSECOND:
+            return cls(created_at=_FIRST, id=UUID(int=0))  # nothing is older
         return cls(created_at=moment - _MICROSECOND, id=UUID(int=(1 << 128) - 1))
 
     @property
@@ -125,7 +130,10 @@ class KeptRows:
         self._connection = connection
 
     def can_be_paged(self, *, small_bytes: int = _SMALL_BYTES) -> bool:
-        """Whether the table is small enough to be sorted for each page, or has an index by time, in all its parts."""
+        """Whether the table is small enough to be sorted for each page, or has an index by time, in all its parts.
+
+        A B-tree: any other kind gives rows in no order.
+        """
         return self._value(_CAN_BE_PAGED, small=small_bytes) is True
 
     def oldest(self) -> datetime | None:

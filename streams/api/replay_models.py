@@ -36,7 +36,7 @@ AggregateText = Annotated[
         max_length=_MOST_AGGREGATE_CHARACTERS + 1,
         description="An aggregate's type and its id.",
         examples=["order/42"],
-        json_schema_extra={"pattern": r"^[^/]+/[\s\S]+$"},
+        json_schema_extra={"pattern": r"^[^/\u0000]+/[^\u0000]+$"},
     ),
 ]
 Rate = Annotated[

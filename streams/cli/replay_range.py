@@ -114,7 +114,13 @@ def _agreed(
     """Whether it is to be sent: counted, shown, and asked for."""
     check_range(connection, selection)
     servers = settings.kafka_bootstrap_servers
-    ports = range_ports(connection, selection, bootstrap_servers=servers, offsets=TopicOffsets(servers))
+    ports = range_ports(
+        connection,
+        selection,
+        bootstrap_servers=servers,
+        offsets=TopicOffsets(servers),
+        log_retention_days=settings.log_retention_days,
+    )
     with progress_bar() as bar:
         task = bar.add_task("counting", total=None, sent="")
         counted_range = count_range(

@@ -197,8 +197,11 @@ def _write(
             log.add(cli_actor(), "offsets.reset", endpoint_id=None, fields=fields)
             resetting.write(plans, reset_id=reset_id)
             is_set = True
-    except OffsetsUncertain:
-        log.add(cli_actor(), "offsets.reset_uncertain", endpoint_id=None, fields=fields)
+    except OffsetsUncertain as uncertain:
+        try:
+            log.add(cli_actor(), "offsets.reset_uncertain", endpoint_id=None, fields=fields)
+        except PostgresError as error:
+            raise StreamsError(f"{uncertain}; and the audit table has no entry of it: {error}") from error
         raise
     except PostgresError as error:
         if not is_set:

@@ -136,10 +136,14 @@ class PartitionLedger:
         Only where the group's commit has not gone back or away since, and the offsets were not reset (docs/adr/0021):
         else the same events may come once more, and they are wanted.
         """
-        last, resumes_at = before._last_commit, self._resumes_at  # noqa: SLF001 - its own kind
-        was_reset = before._mark != self._mark  # noqa: SLF001 - as above
-        if last is not None and resumes_at is not None and resumes_at >= last.offset and not was_reset:
+        if before._last_commit is not None and not self.was_set_back(before):  # noqa: SLF001 - its own kind
             self.recent = before.recent.without(before._pending)  # noqa: SLF001 - as above
+
+    def was_set_back(self, before: "PartitionLedger") -> bool:
+        """Whether the group's commit has gone back or away since, or the offsets were reset."""
+        last, resumes_at = before._last_commit, self._resumes_at  # noqa: SLF001 - its own kind
+        has_gone = last is not None and (resumes_at is None or resumes_at < last.offset)
+        return has_gone or before._mark != self._mark  # noqa: SLF001 - as above
 
     def commit(self) -> Commit | None:
         """What to commit now; None if there is nothing that the last one did not say."""

@@ -25,9 +25,15 @@ class Ledgers:
     def assign(self, ledgers: dict[Partition, PartitionLedger]) -> None:
         """A new assignment: what was before is closed, and what is known of partitions that stay is kept."""
         self.revoke()
-        for partition, ledger in ledgers.items():
-            if partition in self._before:
-                ledger.go_on_from(self._before[partition])
+        stayed = {partition: self._before[partition] for partition in ledgers if partition in self._before}
+        # An event that comes once more comes with its retries, on the partition of the same number: those are named
+        # as those before, and wanted as well.
+        set_back = {
+            partition[1] for partition, before in stayed.items() if ledgers[partition].was_set_back(before)
+        }
+        for partition, before in stayed.items():
+            if partition[1] not in set_back:
+                ledgers[partition].go_on_from(before)
         self._by_partition = ledgers
         self._before = {}
 

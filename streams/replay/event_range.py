@@ -7,7 +7,7 @@ sources that choose among them.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
 from connectors.kafka.read_record import ReadRecord
@@ -15,7 +15,7 @@ from outbox.event import Event
 from streams.errors import RecordMalformed
 from streams.records.wire import decode_event, header_map
 
-__all__ = ["CLOCKS_DIFFER", "EventRange", "event_of", "is_cut"]
+__all__ = ["CLOCKS_DIFFER", "EventRange", "event_of", "is_cut", "surely_before"]
 
 CLOCKS_DIFFER: Final = timedelta(minutes=5)
 """How far Connect's clock may be behind Postgres' one: Kafka finds records by the time at which Connect wrote them."""
@@ -58,3 +58,13 @@ def is_cut(begins: Mapping[int, int], first_kept: Mapping[int, int]) -> bool:
     (True, False)
     """
     return any(begin <= first_kept.get(number, 0) and begin > 0 for number, begin in begins.items())
+
+
+def surely_before(moment: datetime) -> datetime:
+    """From when on Kafka's records may be of events from then on, by whatever clock; at most the first moment there is.
+
+    >>> surely_before(datetime.min.replace(tzinfo=UTC)) == datetime.min.replace(tzinfo=UTC)
+    True
+    """
+    first = datetime.min.replace(tzinfo=UTC)
+    return first if moment - first < CLOCKS_DIFFER else moment - CLOCKS_DIFFER

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 import psycopg
@@ -20,7 +21,7 @@ from connectors.postgres.kept_rows import KeptRows
 from connectors.webhook.endpoint import Endpoint
 from streams.errors import ReplayRefused
 from streams.records.target import TargetName
-from streams.replay.event_range import CLOCKS_DIFFER, EventRange, is_cut
+from streams.replay.event_range import EventRange, is_cut, surely_before
 from streams.replay.range_selection import RangeSelection
 from streams.replay.recovery_ports import DatabaseAndKafka
 from streams.replay.row_range import RowRange, row_bounds
@@ -40,6 +41,7 @@ class _Ports(ABC):
         selection: which events, and to whom.
         bootstrap_servers: host:port, several separated by commas.
         offsets: asked about Kafka's topics.
+        log_retention_days: how long the delivery log keeps.
     """
 
     def __init__(
@@ -49,11 +51,13 @@ class _Ports(ABC):
         selection: RangeSelection,
         bootstrap_servers: str,
         offsets: TopicOffsets,
+        log_retention_days: int,
     ) -> None:
         self._connection = connection
         self._selection = selection
         self._servers = bootstrap_servers
         self._offsets = offsets
+        self._log_kept = timedelta(days=log_retention_days)
         self._endpoints = {
             target: DatabaseAndKafka(
                 connection, endpoint_id=target.name, bootstrap_servers=bootstrap_servers, offsets=offsets
@@ -75,7 +79,13 @@ class _Ports(ABC):
         """Where they begin and end, with what all of them may warn of."""
         start = self._bounds()
         said = [start.warning] if start.warning else []
-        if self._selection.end > database_time(self._connection):
+        now = database_time(self._connection)
+        if self._selection.begin < now - self._log_kept:
+            said.append(
+                f"the delivery log keeps events of {self._log_kept.days} days (OUTBOX_LOG_RETENTION_DAYS): of older "
+                "ones it does not say what becomes of them; those that fail become dead letters, as others do"
+            )
+        if self._selection.end > now:
             said.append(
                 f"{self._selection.end:%Y-%m-%dT%H:%M:%SZ} is in the future: it ends with the events that were there "
                 "when it began"
@@ -101,7 +111,7 @@ class PortsToKafka(_Ports):
         To its end whatever `end` is: a connector that was down writes an event long after its commit.
         """
         found, ends = (
-            self._offsets.at_time(EVENTS, self._selection.begin - CLOCKS_DIFFER),
+            self._offsets.at_time(EVENTS, surely_before(self._selection.begin)),
             self._offsets.ends(EVENTS),
         )
         begins = {number: min(found.get(number, end), end) for number, end in ends.items()}
@@ -155,7 +165,14 @@ def range_ports(
     *,
     bootstrap_servers: str,
     offsets: TopicOffsets,
+    log_retention_days: int,
 ) -> PortsToKafka | PortsToTable:
     """The way to where a selection's events are read."""
     made = PortsToKafka if selection.events_from == "kafka" else PortsToTable
-    return made(connection, selection=selection, bootstrap_servers=bootstrap_servers, offsets=offsets)
+    return made(
+        connection,
+        selection=selection,
+        bootstrap_servers=bootstrap_servers,
+        offsets=offsets,
+        log_retention_days=log_retention_days,
+    )

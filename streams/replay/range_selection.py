@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 from uuid import UUID
 
+from connectors.webhook.endpoint import NOT_STORABLE
 from outbox.event import Event
 from outbox.event_filter import EventFilter
 from streams.records.target import TEST_EVENT_TYPE, TargetName, parse_target
@@ -107,9 +108,14 @@ def is_aggregate(text: str) -> bool:
 
     >>> is_aggregate("order/42/a"), is_aggregate("order")
     (True, False)
+
+    What Postgres can't store is none, neither: no row has it.
+
+    >>> is_aggregate("order/" + chr(0)), is_aggregate("order/" + chr(0xDCFF))
+    (False, False)
     """
     kind, _, identifier = text.partition("/")
-    return bool(kind and identifier)
+    return bool(kind and identifier) and NOT_STORABLE.search(text) is None
 
 
 def needs_types(targets: Sequence[TargetName], types: Sequence[object]) -> bool:

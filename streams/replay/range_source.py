@@ -8,9 +8,11 @@ It begins after an endpoint's last change has reached the workers, which would c
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
+from uuid import UUID
 
 from connectors.kafka.read_record import ReadRecord
 from connectors.postgres.stored_replay import Replay
@@ -26,6 +28,8 @@ from streams.replay.source import Batch, NotYet, Sendable, Start, Verdict
 __all__ = ["RangePorts", "RangeSource", "Targets"]
 
 _READ: Final = 2_000
+#: Debezium repeats events after a crash, close together.
+_REMEMBERED: Final = 50_000
 
 
 class RangePorts(Protocol):
@@ -81,6 +85,7 @@ class RangeSource:
         self._ports = ports
         self._replay_id = ""
         self._range: EventRange | None = None
+        self._seen: OrderedDict[UUID, None] = OrderedDict()
 
     def plan(self) -> Start | NotYet:
         """From the first event that may be meant to the last that is there now."""
@@ -116,7 +121,7 @@ class RangeSource:
             count += len(records)
             for record in records:
                 event = event_of(record)
-                if event is not None and self._selection.matches(event):
+                if event is not None and self._selection.matches(event) and self._first_time(event.id):
                     wanting = targets.of(event)
                     made += [self._delivery(event, record, target) for target in wanting]
                     payload_bytes += len(event.payload) if wanting else 0
@@ -139,6 +144,15 @@ class RangeSource:
         """Leave the broker."""
         if self._range is not None:
             self._range.close()
+
+    def _first_time(self, event_id: UUID) -> bool:
+        """Whether an event was not met yet. The replayer remembers deliveries: of many targets, those of few events."""
+        if event_id in self._seen:
+            return False
+        self._seen[event_id] = None
+        if len(self._seen) > _REMEMBERED:
+            self._seen.popitem(last=False)
+        return True
 
     def _delivery(self, event: Event, record: ReadRecord, target: TargetName) -> Delivery:
         return Delivery(

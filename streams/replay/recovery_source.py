@@ -24,7 +24,7 @@ from outbox.event import Event
 from streams.records.delivery import Delivery, Origin
 from streams.records.target import TEST_EVENT_TYPE, TargetName
 from streams.replay.completeness import Completeness
-from streams.replay.event_range import CLOCKS_DIFFER, EventRange, event_of, is_cut
+from streams.replay.event_range import EventRange, event_of, is_cut, surely_before
 from streams.replay.pace import surely_fitting
 from streams.replay.selection import RecoverySelection
 from streams.replay.source import Batch, NotYet, Sendable, Start, Verdict
@@ -122,7 +122,7 @@ class RecoverySource:
         if isinstance(ends, NotYet):
             return ends
         since = self._since()
-        found, first_kept = self._ports.offsets_since(since - CLOCKS_DIFFER)
+        found, first_kept = self._ports.offsets_since(surely_before(since))
         begins = {number: min(found.get(number, end), end) for number, end in ends.items()}
         return Start(
             begins=begins,

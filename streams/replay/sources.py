@@ -88,6 +88,7 @@ class Sources:
             selection,
             bootstrap_servers=self._settings.kafka_bootstrap_servers,
             offsets=self._offsets,
+            log_retention_days=self._settings.log_retention_days,
         )
         return RangeSource(selection, ports=ports)
 

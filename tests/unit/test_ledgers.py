@@ -11,6 +11,7 @@ from streams.commit.recent import Recent
 
 FIRST: Partition = ("outbox.events", 0)
 SECOND: Partition = ("outbox.events", 1)
+RETRIES: Partition = ("outbox.redelivery", 0)
 
 
 def assigned(*partitions: Partition) -> Ledgers:
@@ -145,6 +146,30 @@ def test_cases_36_who_was_cut_off_forgets_over_a_reset(now: Commit, *, forgets: 
     after = ledgers.get(FIRST)
     assert after is not None
     assert after.recent.first_time(7, offset=7) == forgets
+
+
+@pytest.mark.parametrize("now", [Commit(5, "@1"), Commit(4, "")])
+def test_cases_36_retries_of_what_comes_once_more_are_wanted_as_well(now: Commit) -> None:
+    """Its second attempt has the name of the one that the worker made before; dropped, the event would end nowhere."""
+    ledgers = assigned(FIRST, RETRIES, SECOND)
+    for partition in (FIRST, RETRIES, SECOND):
+        before = ledgers.get(partition)
+        assert before is not None
+        before.recent.first_time("attempt 2", offset=5)
+        settle(ledgers, partition, 5)
+    ledgers.committed(ledgers.commits())
+    stays = PartitionLedger(committed=6)
+    ledgers.assign(
+        {
+            SECOND: stays,
+            RETRIES: PartitionLedger(committed=6),
+            FIRST: PartitionLedger(committed=now.offset, committed_metadata=now.metadata),
+        }
+    )
+    after = ledgers.get(RETRIES)
+    assert after is not None
+    assert after.recent.first_time("attempt 2", offset=6)
+    assert not stays.recent.first_time("attempt 2", offset=6)
 
 
 def test_the_mark_of_a_reset_is_in_every_commit_after_it() -> None:

@@ -76,12 +76,14 @@ def test_a_page_is_bounded_in_bytes_and_leaves_out_nothing(database: psycopg.Con
 
 
 def test_a_large_table_is_paged_by_an_index_on_each_of_its_parts(database: psycopg.Connection[Any]) -> None:
-    """Without one, each page would sort all of it. One that holds a part of the rows only is none."""
+    """Without one, each page would sort all of it. One of a part of the rows is none, nor one that has no order."""
     rows = KeptRows(database)
     insert(database, 1, NOON)
     assert rows.can_be_paged()
     assert not rows.can_be_paged(small_bytes=0)
     database.execute("create index partial on outbox.outbox (created_at, id) where channel = 'events'")
+    assert not rows.can_be_paged(small_bytes=0)
+    database.execute("create index unordered on outbox.outbox using brin (created_at)")
     assert not rows.can_be_paged(small_bytes=0)
     database.execute("create index concurrently outbox_by_created_at on outbox.outbox (created_at, id)")
     assert rows.can_be_paged(small_bytes=0)
@@ -91,7 +93,7 @@ def test_a_large_table_is_paged_by_an_index_on_each_of_its_parts(database: psyco
         " order by created_at, id limit 500"
     ).fetchall()
     assert "outbox_by_created_at" in str(plan)
-    database.execute("drop index outbox.outbox_by_created_at, outbox.partial")
+    database.execute("drop index outbox.outbox_by_created_at, outbox.partial, outbox.unordered")
 
 
 def test_an_empty_table_has_no_oldest_row(database: psycopg.Connection[Any]) -> None:

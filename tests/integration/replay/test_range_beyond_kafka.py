@@ -30,10 +30,11 @@ def test_a_row_is_the_record_that_debezium_made_of_it(running: Pipeline) -> None
     """Key, payload, and headers in their order, byte for byte, and the partition: no receiver can tell."""
     tail = TopicTail(running.kafka, topics.EVENTS)
     ids = [insert(running, *odd) for odd in _ODD]
-    places = tail.wait_for_events(ids)
+    places = {record.event_id: record for record in tail.wait_for_events(ids)}  # they come as partitions do
     with running.connect() as connection, RecordReader(running.kafka, client_id="tests") as reader:
         connection.autocommit = True
-        for event_id, place in zip(ids, places, strict=True):
+        for event_id in ids:
+            place = places[str(event_id)]
             row = next(
                 row
                 for row in rows_of(KeptRows(connection), created_at(running, event_id))

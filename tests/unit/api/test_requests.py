@@ -12,6 +12,7 @@ from streams.api.budgets import check_budgets
 from streams.api.cursor import audit_cursor, endpoint_cursor, read_audit_cursor, read_endpoint_cursor
 from streams.api.models import AuditQuery, EndpointChange, EndpointNew, PageQuery
 from streams.api.problem import CONTENT_TYPE, KINDS, Problem, ProblemError
+from streams.api.replay_models import RangeReplay
 from streams.api.validation import read_body, read_query
 from streams.settings import Settings
 from tests.fuzz.refusal import read_or_refused
@@ -147,3 +148,15 @@ def test_every_kind_of_problem_is_an_answer() -> None:
         response = Problem(kind=kind, detail="x").response("r-1")
         assert (response.status, response.content_type) == (status, CONTENT_TYPE)
         assert title.encode() in response.body  # type: ignore[operator]  # bytes here
+
+
+@pytest.mark.parametrize("aggregate", [r"order/\u0000", r"or\u0000der/42"])
+def test_an_aggregate_that_no_row_can_have_is_named(aggregate: str) -> None:
+    """Postgres would refuse the replay's row, which is no answer to who asked for it."""
+    body = (
+        '{"from": "2026-03-01T00:00:00Z", "to": "2026-03-02T00:00:00Z", "types": ["*"], '
+        f'"targets": ["handler:billing"], "aggregates": ["{aggregate}"]}}'
+    )
+    with pytest.raises(ProblemError) as raised:
+        read_body(RangeReplay, body.encode())
+    assert [wrong.name for wrong in raised.value.problem.errors] == ["#/aggregates/0"]

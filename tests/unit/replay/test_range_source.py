@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -18,6 +18,7 @@ from outbox.payload import MAX_PAYLOAD_BYTES
 from streams.errors import ReplayRefused
 from streams.records.delivery import Delivery
 from streams.records.target import TEST_EVENT_TYPE, TargetName
+from streams.replay.event_range import surely_before
 from streams.replay.outlet import SentKey, sent_key
 from streams.replay.range_count import count_range
 from streams.replay.range_source import RangeSource
@@ -192,6 +193,23 @@ def test_what_is_counted_is_what_is_sent() -> None:
     assert found.deliveries == sent
     assert (found.read, found.matching, found.number) == (9, 9, 15)
     assert seen[-1] == (9, 9)
+
+
+FIRST = datetime.min.replace(tzinfo=UTC)
+
+
+def test_a_range_may_begin_with_the_first_moment_there_is() -> None:
+    """As who means all of them writes it: before it there is none to begin with."""
+    some = events(3)
+    ports = Ports(selection(begin=FIRST), some, rows=Rows(list(map(a_row, some))))
+    assert len(ids(read_all(ports.source()), BILLING)) == 3
+    assert surely_before(FIRST + MOMENT) == FIRST
+
+
+def test_an_event_that_debezium_repeated_is_sent_once_however_many_targets_there_are() -> None:
+    """Of deliveries so many are remembered: with twenty targets, a repetition of 2,500 events would be forgotten."""
+    some = events(3)
+    assert ids(read_all(Ports(selection(), [*some, *some]).source()), BILLING) == [1, 2, 3]
 
 
 class RangeWorld(World):
