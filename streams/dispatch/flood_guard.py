@@ -8,7 +8,9 @@ whatever its part of the traffic (docs/adr/0025). Must not decide for how long a
 
     closed  opens when, within the window, more than the share of what ended died, and that at more than the share of
             the targets that had turns: two at least, where there are more than one
-    open    closes when both shares have fallen to half of it, or when something was delivered and nothing died
+    open    closes when one of the two shares has fallen to half of it, or when something was delivered and nothing died
+    unsure  a guard that has never been open, and that would not close now if it were: another worker's, or the one of
+            before a restart, may be or have been right to hold what comes back from there
 """
 
 from collections import deque
@@ -75,6 +77,7 @@ class FloodGuard:
         "_delivered",
         "_died",
         "_dying",
+        "_fresh",
         "_known_targets",
         "_on_change",
         "_share",
@@ -104,7 +107,13 @@ class FloodGuard:
         self._died = 0
         self._delivered = 0
         self._dying = 0
+        self._fresh = True
         self.open = False
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it can't say that a flood is over which it hasn't seen begin."""
+        return self._fresh and self._share < 1 and self._beyond(self._share / 2)
 
     def turned(self, target: TargetName, *, died: bool | None, now_s: float) -> None:
         """A turn ended: the delivery would die, was delivered, or (None) goes on."""
@@ -178,6 +187,7 @@ class FloodGuard:
 
     def _turn(self, *, open_now: bool) -> None:
         self.open = open_now
+        self._fresh = False
         self._on_change(
             Flood(
                 open=open_now,

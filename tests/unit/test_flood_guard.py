@@ -131,6 +131,26 @@ def test_it_does_not_flutter_about_the_share() -> None:
     assert watched.states == [True]
 
 
+def test_a_guard_that_was_never_open_is_unsure_while_it_sees_mostly_deaths() -> None:
+    """A restart forgets the window. Once it was open itself it knows, and where it is turned off it never holds."""
+    watched, seen = Watched(), []
+    for died in (None, True, False, False, False, False):
+        watched.turns(B if died is False else A, 1, died=died)
+        seen.append(watched.guard.unsure)
+    assert seen == [False, True, True, True, False, False]
+
+    for target in (A, B):
+        watched.turns(target, 50, died=True)
+    watched.turns(B, 1, died=False, now_s=1_000.0)
+    watched.turns(A, 5, died=True, now_s=1_000.0)
+    assert watched.states == [True, False]
+    assert not watched.guard.unsure
+
+    off = Watched(share=1.0)
+    off.turns(A, 10, died=True)
+    assert not off.guard.unsure
+
+
 turns = st.lists(
     st.tuples(
         st.sampled_from([A, B, C, D]),
