@@ -58,9 +58,10 @@ def prune(
     Raises:
         PruneRefused: there is no slot, it is lost or another history's, or the publication leaves rows out: they may
             be the only copy of their events.
-        PostgresError: Postgres refused, or is gone; what was deleted until then stays deleted.
+        PostgresError: this is a standby, or Postgres refused, or is gone; what was deleted until then stays deleted.
     """
     rows = OutboxRows(connection)
+    rows.check_primary()
     found = _slot(connection, slot, publication)
     mark = rows.mark(older_than=older_than)
     _refuse(wrong_position(found, end_lsn=mark.lsn, name=slot))
