@@ -64,6 +64,7 @@ class Holding:
         self._guard = FloodGuard(
             share=share,
             window_s=window.total_seconds(),
+            longest_wait_s=max(tiers.longest_ms / 1000, 2 * window.total_seconds()),
             known_targets=known_targets,
             on_change=self._changed,
         )
