@@ -122,18 +122,22 @@ class OutboxRows:
     def __init__(self, connection: psycopg.Connection[Any]) -> None:
         self._connection = connection
 
-    def mark(self, *, older_than: timedelta) -> Mark:
-        """Set the mark, by Postgres' clock.
+    def check_primary(self) -> None:
+        """Say so first if rows can't be deleted here; a standby mostly has no slot either, and no setup helps that.
 
         Raises:
             DatabaseUnsuitableError: this is a standby.
         """
         with statement_errors(), self._cursor() as cursor:
             standby = cursor.execute("select pg_is_in_recovery()").fetchone()
-            if standby is not None and standby[0]:
-                raise DatabaseUnsuitableError(
-                    "This Postgres is a standby, where nothing can be deleted. Give OUTBOX_DATABASE_URL the primary."
-                )
+        if standby is not None and standby[0]:
+            raise DatabaseUnsuitableError(
+                "This Postgres is a standby, where nothing can be deleted. Give OUTBOX_DATABASE_URL the primary."
+            )
+
+    def mark(self, *, older_than: timedelta) -> Mark:
+        """Set the mark, by Postgres' clock."""
+        with statement_errors(), self._cursor() as cursor:
             row = cursor.execute(_MARK, [older_than]).fetchone()
         assert row is not None  # noqa: S101 - a select without a table has one row
         return Mark(before=row[0], horizon=row[1], lsn=row[2])

@@ -17,7 +17,15 @@ from psycopg.rows import dict_row
 from connectors.postgres.connection import connect, reason, statement_errors
 from connectors.postgres.errors import SlotRefusedError
 
-__all__ = ["Publication", "Replication", "Slot", "create_slot", "read_replication", "read_slot"]
+__all__ = [
+    "Publication",
+    "Replication",
+    "Slot",
+    "create_slot",
+    "read_publication",
+    "read_replication",
+    "read_slot",
+]
 
 # Making a slot waits for the transactions that are open, of every database of the server.
 _LIMIT: LiteralString = "set statement_timeout = '30s'"
@@ -127,6 +135,17 @@ def read_slot(connection: psycopg.Connection[Any], *, slot: str) -> Slot | None:
     return None if row is None else _slot(row)
 
 
+def read_publication(connection: psycopg.Connection[Any], *, publication: str) -> Publication | None:
+    """Look at the publication alone; None where there is none.
+
+    Raises:
+        PostgresError: Postgres is gone.
+    """
+    with statement_errors(), connection.cursor(row_factory=dict_row) as cursor:
+        row = cursor.execute(_PUBLICATION, [publication]).fetchone()
+    return None if row is None else _publication(row)
+
+
 def create_slot(database_url: str, *, slot: str) -> None:
     """Make a logical slot, if there is none; it keeps every row committed from now on until Debezium has read it.
 
@@ -176,12 +195,14 @@ def _read(conn: psycopg.Connection[Any], *, slot: str, publication: str) -> Repl
     rows = cursor.execute(_ROWS, [_COUNTED_ROWS]).fetchone() if facts.pop("has_table") else None
     return Replication(
         **{**facts, "current_lsn": int(facts["current_lsn"])},
-        publication=None
-        if published is None
-        else Publication(**{**published, "tables": frozenset(published["tables"])}),
+        publication=None if published is None else _publication(published),
         slot=None if slotted is None else _slot(slotted),
         outbox_rows=0 if rows is None else rows["rows"],
     )
+
+
+def _publication(row: dict[str, Any]) -> Publication:
+    return Publication(**{**row, "tables": frozenset(row["tables"])})
 
 
 def _slot(row: dict[str, Any]) -> Slot:

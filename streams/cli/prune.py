@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from connectors.counted import counted
-from connectors.kafka_connect.connector import SLOT_NAME
+from connectors.kafka_connect.connector import PUBLICATION_NAME, SLOT_NAME
 from connectors.postgres.connection import connect
 from streams.cli.errors import said_plainly
 from streams.cli.shown import print_json, time_text
@@ -50,6 +50,7 @@ def prune(
             pruned = prune_rows(
                 connection,
                 slot=SLOT_NAME,
+                publication=PUBLICATION_NAME,
                 older_than=timedelta(hours=settings.row_retention_hours) if age is None else age,
                 wait=patience,
                 dry_run=dry_run,

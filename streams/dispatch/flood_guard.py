@@ -8,7 +8,11 @@ whatever its part of the traffic (docs/adr/0025). Must not decide for how long a
 
     closed  opens when, within the window, more than the share of what ended died, and that at more than the share of
             the targets that had turns: two at least, where there are more than one
-    open    closes when both shares have fallen to half of it, or when something was delivered and nothing died
+    open    closes when one of the two shares has fallen to half of it, or when something was delivered and nothing died
+            (what is held comes back seldom, and healthy targets outnumber it soon: so it stays open while the targets
+            that died when last heard of, within the longest wait, are more than half of the share of all heard of)
+    unsure  a guard that has never been open, and that would not close now if it were: another worker's, or the one of
+            before a restart, may be or have been right to hold what comes back from there
 """
 
 from collections import deque
@@ -54,6 +58,7 @@ class FloodGuard:
     Args:
         share: of what ends, and of the targets; 1 or more: it never opens.
         window_s: how far back it looks.
+        longest_wait_s: after so long, what was held at a target has come back.
         known_targets: how many targets there are, with turns or without.
         on_change: told when it opens and closes.
 
@@ -75,12 +80,15 @@ class FloodGuard:
         "_delivered",
         "_died",
         "_dying",
+        "_fresh",
         "_known_targets",
+        "_memory_s",
         "_on_change",
         "_share",
         "_step",
         "_step_s",
         "_steps",
+        "_suspects",
         "_tallies",
         "open",
     )
@@ -90,12 +98,14 @@ class FloodGuard:
         *,
         share: float,
         window_s: float,
+        longest_wait_s: float = 0.0,
         known_targets: Callable[[], int],
         on_change: Callable[[Flood], None],
     ) -> None:
         self._share = share
         self._known_targets = known_targets
         self._step_s = window_s / _STEPS
+        self._memory_s = window_s + longest_wait_s
         self._on_change = on_change
         #: What was told in each step of the window, the latest last, and the sum of them.
         self._steps: deque[tuple[int, dict[TargetName, _Tally]]] = deque()
@@ -104,7 +114,15 @@ class FloodGuard:
         self._died = 0
         self._delivered = 0
         self._dying = 0
+        self._fresh = True
+        #: While it is open: where the last that ended died, and when, the latest last.
+        self._suspects: dict[TargetName, float] = {}
         self.open = False
+
+    @property
+    def unsure(self) -> bool:
+        """Whether it can't say that a flood is over which it hasn't seen begin."""
+        return self._fresh and self._share < 1 and self._beyond(self._share / 2)
 
     def turned(self, target: TargetName, *, died: bool | None, now_s: float) -> None:
         """A turn ended: the delivery would die, was delivered, or (None) goes on."""
@@ -123,8 +141,12 @@ class FloodGuard:
                 tally.delivered += 1
                 self._delivered += 1
             self._dying += self._is_dying(tally) - was
+            if self.open:
+                self._suspects.pop(target, None)
+                if died:
+                    self._suspects[target] = now_s
             if died or self.open:
-                self._judge()
+                self._judge(now_s)
 
     @staticmethod
     def _add(step: dict[TargetName, _Tally], target: TargetName, *, died: bool | None) -> None:
@@ -161,13 +183,24 @@ class FloodGuard:
             if not tally.turns:
                 del self._tallies[target]
 
-    def _judge(self) -> None:
+    def _judge(self, now_s: float) -> None:
         if self.open:
             recovered = not self._beyond(self._share / 2) and self._died + self._delivered >= _ENOUGH
-            if recovered or (self._delivered and not self._died):
+            if (recovered or (self._delivered and not self._died)) and not self._still_suspect(now_s):
+                self._suspects = {}
                 self._turn(open_now=False)
         elif self._died >= _FLOOD and self._beyond(self._share) and self._of_several():
+            self._suspects = {name: now_s for name, tally in self._tallies.items() if self._is_dying(tally)}
             self._turn(open_now=True)
+
+    def _still_suspect(self, now_s: float) -> bool:
+        while self._suspects:
+            target, died_at_s = next(iter(self._suspects.items()))
+            if now_s - died_at_s <= self._memory_s:
+                break
+            del self._suspects[target]
+        # Who is in both is counted twice: that closes it a little sooner, and nobody has to count.
+        return len(self._suspects) > self._share / 2 * (len(self._suspects) + len(self._tallies))
 
     def _beyond(self, share: float) -> bool:
         of_traffic = self._died > share * (self._died + self._delivered)
@@ -178,6 +211,7 @@ class FloodGuard:
 
     def _turn(self, *, open_now: bool) -> None:
         self.open = open_now
+        self._fresh = False
         self._on_change(
             Flood(
                 open=open_now,

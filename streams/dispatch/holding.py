@@ -13,7 +13,7 @@ from typing import Final, Literal
 from streams.dispatch.flood_guard import Flood, FloodGuard
 from streams.dispatch.ports import Surroundings
 from streams.records.next_hop import DeadLetter, NextHop
-from streams.records.outcome import ErrorCode, Outcome, Rejected, Succeeded
+from streams.records.outcome import Deferred, ErrorCode, Outcome, Rejected, Succeeded
 from streams.records.target import TargetName
 from streams.retry.policy import hold
 from streams.retry.tiers import RetryTiers
@@ -64,6 +64,7 @@ class Holding:
         self._guard = FloodGuard(
             share=share,
             window_s=window.total_seconds(),
+            longest_wait_s=max(tiers.longest_ms / 1000, 2 * window.total_seconds()),
             known_targets=known_targets,
             on_change=self._changed,
         )
@@ -81,11 +82,18 @@ class Holding:
         died = _died(outcome, next_hop)
         now_s = self._around.monotonic_s()
         self._guard.turned(target, died=died, now_s=now_s)
-        if not died or not self._guard.open or not isinstance(next_hop, DeadLetter):
+        if not died or not isinstance(next_hop, DeadLetter):
             return next_hop
         now_ms = self._around.clock_ms()
         held_since_ms = next_hop.delivery.held_since_ms
-        if held_since_ms is not None and now_ms - held_since_ms >= self._longest_ms:
+        if held_since_ms is None:
+            holds = self._guard.open
+        else:
+            # What was held is owed an attempt, whatever its age: a full queue or a limit is none. And a worker that
+            # was just started doesn't know yet what the one before it knew.
+            owed = isinstance(outcome, Deferred) or self._guard.unsure
+            holds = (self._guard.open or owed) and now_ms - held_since_ms < self._longest_ms
+        if not holds:
             return next_hop
         self._count(now_s=now_s)
         return hold(

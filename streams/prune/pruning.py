@@ -16,10 +16,10 @@ import psycopg
 
 from connectors.postgres.capture_gaps import gap_ended_at
 from connectors.postgres.outbox_rows import Mark, OutboxRows, Pages, Passed
-from connectors.postgres.replication import Slot, read_slot
+from connectors.postgres.replication import Slot, read_publication, read_slot
 from streams.errors import PruneRefused
 from streams.prune.pruned import Pruned
-from streams.prune.refusal import refusal
+from streams.prune.refusal import refusal, unpublished, wrong_position
 
 __all__ = ["Clock", "prune"]
 
@@ -38,6 +38,7 @@ def prune(
     connection: psycopg.Connection[Any],
     *,
     slot: str,
+    publication: str,
     older_than: timedelta,
     wait: timedelta,
     dry_run: bool,
@@ -48,22 +49,26 @@ def prune(
     Args:
         connection: to the outbox's database, in autocommit mode.
         slot: the replication slot that Debezium reads from.
+        publication: what Postgres passes on to it.
         older_than: the retention, counted from `created_at`.
         wait: how long the slot may take to confirm all that was committed when this began.
         dry_run: only count.
         clock: for the wait.
 
     Raises:
-        PruneRefused: there is no slot, or it is lost: rows may be the only copy of their events.
-        PostgresError: Postgres refused, or is gone; what was deleted until then stays deleted.
+        PruneRefused: there is no slot, it is lost or another history's, or the publication leaves rows out: they may
+            be the only copy of their events.
+        PostgresError: this is a standby, or Postgres refused, or is gone; what was deleted until then stays deleted.
     """
     rows = OutboxRows(connection)
-    found = _slot(connection, slot)
+    rows.check_primary()
+    found = _slot(connection, slot, publication)
     mark = rows.mark(older_than=older_than)
+    _refuse(wrong_position(found, end_lsn=mark.lsn, name=slot))
     deadline_s = clock.monotonic_s() + wait.total_seconds()
     while found.confirmed_flush_lsn < mark.lsn and clock.monotonic_s() < deadline_s:
         clock.sleep(_LOOK_AGAIN_S)
-        found = _slot(connection, slot)
+        found = _slot(connection, slot, publication)
     confirmed = found.confirmed_flush_lsn >= mark.lsn
     # After the wait: whoever makes a new slot notes the gap first, so a slot that was swapped meanwhile is found out.
     gap = gap_ended_at(connection, slot=slot)
@@ -94,10 +99,16 @@ def _all_pages(rows: OutboxRows, mark: Mark, pass_by: Callable[[Pages, Mark], Pa
     return total
 
 
-def _slot(connection: psycopg.Connection[Any], name: str) -> Slot:
-    """Look at the slot, each time anew: it may be lost while somebody waits for it."""
+def _slot(connection: psycopg.Connection[Any], name: str, publication: str) -> Slot:
+    """Look at the slot and the publication, each time anew: either may be lost while somebody waits."""
     slot = read_slot(connection, slot=name)
     why_not = refusal(slot, name=name, database=connection.info.dbname)
     if slot is None or why_not is not None:
         raise PruneRefused(why_not)
+    _refuse(unpublished(read_publication(connection, publication=publication), name=publication))
     return slot
+
+
+def _refuse(why: str | None) -> None:
+    if why is not None:
+        raise PruneRefused(why)

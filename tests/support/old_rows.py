@@ -12,6 +12,7 @@ from typing import Any
 
 import psycopg
 
+from connectors.kafka_connect.connector import PUBLICATION_NAME
 from streams.prune import Clock, Pruned, prune
 
 __all__ = ["HOUR", "SlotByHand", "a_slot", "append_rows", "kept_keys"]
@@ -49,6 +50,7 @@ class SlotByHand:
         return prune(
             self.connection if connection is None else connection,
             slot=self.name,
+            publication=PUBLICATION_NAME,
             older_than=older_than,
             wait=timedelta(seconds=4),
             dry_run=dry_run,

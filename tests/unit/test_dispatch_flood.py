@@ -9,7 +9,7 @@ import pytest
 
 from streams.records.delivery import Delivery
 from streams.records.next_hop import DeadLetter, Retry
-from streams.records.outcome import ErrorCode, Outcome, Rejected, Succeeded
+from streams.records.outcome import Deferred, ErrorCode, Outcome, Rejected, Succeeded
 from streams.records.target import TargetName
 from tests.support.deliveries import HANDLER_POLICY, NOW_MS, a_delivery
 from tests.support.dispatch_bench import DispatchBench, event_record, redelivery_record, settled
@@ -124,6 +124,36 @@ async def test_age_and_used_up_attempts_are_held_as_well() -> None:
     hop = bench.attempts[-1].next_hop
     assert isinstance(hop, Retry)
     assert hop.delivery == replace(old, deferrals=41, held_since_ms=NOW_MS)
+
+
+async def test_what_was_held_is_owed_an_attempt_though_the_guard_has_closed() -> None:
+    """Its age is used up, and a rate limit or a full queue puts it off: that is no attempt, and not its end."""
+    bench = a_bench(Succeeded())
+    await take_events(bench, 20)
+    bench.targets[0].outcome = Deferred(reason="the endpoint's rate limit is reached")
+    old = a_delivery(
+        target=TargetName("endpoint", "ep_0"), first_failed_at_ms=NOW_MS - 100 * 24 * 3_600_000, deferrals=7
+    )
+    await come_back(bench, [old, replace(old, deferrals=8, held_since_ms=NOW_MS)], first=20)
+    never_held, was_held = (attempt.next_hop for attempt in bench.attempts[-2:])
+    assert isinstance(never_held, DeadLetter)
+    assert isinstance(was_held, Retry)
+    assert (was_held.delivery.attempt, was_held.delivery.held_since_ms) == (1, NOW_MS)
+
+    bench.around.pass_s(12 * HOUR_S)
+    await come_back(bench, [was_held.delivery], first=22)
+    assert isinstance(bench.attempts[-1].next_hop, DeadLetter)
+
+
+async def test_a_restart_in_a_flood_buries_nothing_that_was_held() -> None:
+    """A worker that begins knows nothing of the flood; what comes back and dies again says enough to hold it on."""
+    before = a_bench(NOT_FOUND)
+    await take_events(before, 100)
+    after = a_bench(NOT_FOUND)
+    await come_back(after, [hop.delivery for hop in held(before)[:40]], first=0)
+    assert ends(after) == {"Retry": 40}
+    await take_events(after, 1, first=40)
+    assert ends(after) == {"Retry": 40, "DeadLetter": 2}
 
 
 @pytest.mark.parametrize("code", [ErrorCode.ENDPOINT_GONE, ErrorCode.EVENT_MALFORMED])

@@ -18,10 +18,16 @@ WINDOW_S = 60.0
 class Watched:
     """A guard of four targets, and what it told."""
 
-    def __init__(self, *, share: float = 0.5, known: Callable[[], int] = lambda: 4) -> None:
+    def __init__(
+        self, *, share: float = 0.5, known: Callable[[], int] = lambda: 4, longest_wait_s: float = 0.0
+    ) -> None:
         self.told: list[Flood] = []
         self.guard = FloodGuard(
-            share=share, window_s=WINDOW_S, known_targets=known, on_change=self.told.append
+            share=share,
+            window_s=WINDOW_S,
+            longest_wait_s=longest_wait_s,
+            known_targets=known,
+            on_change=self.told.append,
         )
 
     def turns(self, target: TargetName, number: int, *, died: bool | None, now_s: float = 0.0) -> None:
@@ -129,6 +135,62 @@ def test_it_does_not_flutter_about_the_share() -> None:
             watched.turns(target, 2, died=True, now_s=float(second))
             watched.turns(target, 2 - second % 2, died=False, now_s=float(second))
     assert watched.states == [True]
+
+
+def test_what_is_held_comes_back_seldom_and_is_not_outvoted() -> None:
+    """Three of four are down for hours, and what is held there comes back every quarter of an hour."""
+    watched = Watched(longest_wait_s=900.0)
+    for target in (A, B, C):
+        watched.turns(target, 50, died=True)
+    for second in range(0, 7_200, 10):
+        if second % 800 == 0:
+            for target in (A, B, C):
+                watched.turns(target, 1, died=True, now_s=float(second))
+        watched.turns(D, 5, died=False, now_s=float(second))
+    assert watched.states == [True]
+
+    watched.turns(A, 1, died=False, now_s=7_200.0)  # they are up again
+    watched.turns(B, 1, died=False, now_s=7_200.0)
+    watched.turns(C, 1, died=False, now_s=7_200.0)
+    assert watched.states == [True, False]
+
+
+def test_two_that_only_refuse_do_not_keep_it_open_when_the_others_wake() -> None:
+    """At night they were two of three; by day they are two of many. Nor do any that are heard of no more."""
+    watched = Watched(longest_wait_s=900.0)
+    for target in (A, B):
+        watched.turns(target, 50, died=True)
+    for number in range(20):
+        watched.turns(TargetName("endpoint", f"ep_{number}"), 20, died=False, now_s=100.0)
+    assert watched.states == [True, False]
+
+    watched = Watched(longest_wait_s=900.0)
+    for target in (A, B):
+        watched.turns(target, 50, died=True)
+    watched.turns(D, 5, died=False, now_s=950.0)
+    assert watched.guard.open
+    watched.turns(D, 5, died=False, now_s=970.0)
+    assert watched.states == [True, False]
+
+
+def test_a_guard_that_was_never_open_is_unsure_while_it_sees_mostly_deaths() -> None:
+    """A restart forgets the window. Once it was open itself it knows, and where it is turned off it never holds."""
+    watched, seen = Watched(), []
+    for died in (None, True, False, False, False, False):
+        watched.turns(B if died is False else A, 1, died=died)
+        seen.append(watched.guard.unsure)
+    assert seen == [False, True, True, True, False, False]
+
+    for target in (A, B):
+        watched.turns(target, 50, died=True)
+    watched.turns(B, 1, died=False, now_s=1_000.0)
+    watched.turns(A, 5, died=True, now_s=1_000.0)
+    assert watched.states == [True, False]
+    assert not watched.guard.unsure
+
+    off = Watched(share=1.0)
+    off.turns(A, 10, died=True)
+    assert not off.guard.unsure
 
 
 turns = st.lists(

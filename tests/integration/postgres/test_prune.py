@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
@@ -174,6 +174,30 @@ def test_a_slot_that_vanishes_meanwhile_is_noticed(database: Database) -> None:
     assert kept_keys(database) == {"old": 1}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [
+        ("drop table outbox.outbox", "add table outbox.outbox"),
+        ("set (publish = 'update')", "set (publish = 'insert')"),
+        ("rename to mislaid", "rename to outbox"),
+    ],
+)
+def test_what_the_publication_leaves_out_stays(
+    database: Database, slot: SlotByHand, wrong: LiteralString, right: LiteralString
+) -> None:
+    """The slot confirms it, and nobody gets it: while nobody has put that right, no setup has noted a gap, either."""
+    database.execute(f"alter publication outbox {wrong}")
+    try:
+        append_rows(database, 3, key="old", age=OLD)
+        with pytest.raises(PruneRefused, match="the publication outbox leaves the outbox's rows out"):
+            slot.prune()
+    finally:
+        name = "mislaid" if "mislaid" in wrong else "outbox"
+        database.execute(f"alter publication {name} {right}")
+    assert kept_keys(database) == {"old": 3}
+    assert slot.prune().deleted == 3
+
+
 def test_after_a_gap_everything_stays_for_a_whole_retention(
     database: Database, slot: SlotByHand, outbox_database_url: str
 ) -> None:
@@ -196,6 +220,7 @@ def test_a_partitioned_table_is_pruned_in_all_its_parts(database: Database, slot
     )
     database.execute("create table outbox.outbox_a partition of outbox.outbox for values in ('a')")
     database.execute("create table outbox.outbox_rest partition of outbox.outbox default")
+    database.execute("alter publication outbox add table outbox.outbox")
     try:
         for key in ("a", "b"):
             append_rows(database, 3, key=key, age=OLD)
