@@ -6,18 +6,11 @@ import json
 from typing import Any
 from uuid import UUID
 
-import pytest
-
 from tests.support.answers import respond
 from tests.support.child import Child
 from tests.support.eventually import eventually
 from tests.support.marks import PAYLOAD_MARK
 from tests.support.pipeline import Pipeline, marked_payload
-
-
-@pytest.fixture(scope="module")
-def recorder(running: Pipeline) -> Child:
-    return running.recorder(log_level="debug")
 
 
 def command(running: Pipeline, *arguments: str) -> str:

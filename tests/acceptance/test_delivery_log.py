@@ -24,11 +24,6 @@ from tests.support.pipeline import Pipeline
 from tests.support.threaded_api import threaded_api
 
 
-@pytest.fixture(scope="module")
-def recorder(running: Pipeline) -> Child:
-    return running.recorder(log_level="debug")
-
-
 def logged(running: Pipeline, event_id: UUID) -> LoggedDelivery | None:
     with connect(running.installation.database_url) as connection:
         page = DeliveryLog(connection).list(DeliveryQuery(event_id=event_id), limit=10)

@@ -34,7 +34,7 @@ def said_of(running: Pipeline, mailbox: Mailbox) -> list[tuple[str, str]]:
 
 
 def test_an_endpoint_that_is_gone(
-    running: Pipeline, scheduler: Child, monkeypatch: pytest.MonkeyPatch
+    running: Pipeline, scheduler: Child, recorder: Child, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CASES 16: no attempt after its 410, with the recorder away as well; disabled; told once; what waits is kept.
 
@@ -44,7 +44,6 @@ def test_an_endpoint_that_is_gone(
     running.wait_until_known(other)
     mailbox = running.mailbox()
     running.wait_until_known(mailbox)
-    recorder = running.recorder(log_level="debug")
     eventually(lambda: shown(running, mailbox, monkeypatch)["health"]["state"] == "ok", what="its health")
 
     recorder.freeze()
@@ -95,4 +94,3 @@ def test_an_endpoint_that_is_gone(
     )
     assert (back["enabled"], back["disabled_reason"], back["health"]["failing_since"]) == (True, None, None)
     assert said_of(running, mailbox) == told
-    assert recorder.stop() == 0
