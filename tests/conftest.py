@@ -63,8 +63,13 @@ def pipeline(installation: Installation, request: pytest.FixtureRequest) -> Iter
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what looks back at the whole run at its end: the search of all its logs."""
-    items.sort(key=lambda item: item.get_closest_marker("looks_back") is not None)
+    """Put what deletes the others' history behind them, and what looks back at the whole run at its end."""
+    last = ("cuts_history", "looks_back")
+    items.sort(
+        key=lambda item: max(
+            (last.index(name) + 1 for name in last if item.get_closest_marker(name)), default=0
+        )
+    )
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

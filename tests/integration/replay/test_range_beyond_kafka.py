@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from uuid import UUID
 
+import pytest
+
 from connectors.kafka.key_partition import key_partition
 from connectors.kafka.read_record import RecordReader
 from connectors.postgres.kept_rows import KeptRows, RowPosition
@@ -69,6 +71,7 @@ def insert(running: Pipeline, what: str, payload: str, headers: str, key: str, a
     return event_id
 
 
+@pytest.mark.cuts_history
 def test_what_kafka_has_deleted_is_sent_from_the_table(running: Pipeline, api: ApiProcess) -> None:
     """The range on Kafka says that it is cut, and names the way; from the table, all of it is sent, as before."""
     mailbox, _ = two_of_a_type(running)
@@ -105,6 +108,7 @@ def test_what_kafka_has_deleted_is_sent_from_the_table(running: Pipeline, api: A
     assert (said.status, said.kind) == (409, "event-gone")
 
 
+@pytest.mark.cuts_history
 def test_a_range_that_touches_pruned_rows_says_so(running: Pipeline, api: ApiProcess) -> None:
     """Rows that are gone can't be sent: the warning says from when on there are any. The rest is sent."""
     mailbox, _ = two_of_a_type(running)

@@ -6,6 +6,8 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import pytest
+
 from streams import topics
 from tests.integration.replay.test_resend import delete_events
 from tests.support.answers import respond
@@ -184,6 +186,7 @@ def test_what_can_not_be_recovered_is_refused(running: Pipeline, api: ApiProcess
     assert (said.status, said.kind) == (404, "not-found")
 
 
+@pytest.mark.cuts_history
 def test_it_says_when_it_reaches_beyond_what_is_kept(running: Pipeline, api: ApiProcess) -> None:
     """Events that Kafka has deleted, and days that the log has dropped, can't be sent: the warning names both."""
     mailbox = running.mailbox()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from uuid import UUID, uuid4
 
+import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
@@ -97,6 +98,7 @@ def test_a_failed_delivery_succeeds_by_its_resend(running: Pipeline, api: ApiPro
     assert (succeeded["replay_id"], succeeded["error_code"]) == (replay["id"], None)
 
 
+@pytest.mark.cuts_history
 def test_what_can_not_be_resent_is_refused(running: Pipeline, api: ApiProcess) -> None:
     """No key, a used key, no such delivery, a disabled or removed endpoint, a deleted event: each by its name."""
     mailbox, other = running.mailbox(), running.mailbox()
