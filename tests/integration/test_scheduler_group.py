@@ -87,7 +87,7 @@ def test_a_frozen_scheduler_moves_nothing_late(pipeline: Pipeline, redelivery: T
     schedulers = [pipeline.scheduler(), pipeline.scheduler()]
     eventually(lambda: lanes_of(schedulers) == [9, 9], what="nine lanes each")
     at_once = [parked(lane, due_at_ms=0) for lane in LANES]
-    records = [parked(lane, due_at_ms=now_ms() + 3_000) for lane in LANES for _ in range(200)]
+    records = [parked(lane, due_at_ms=now_ms() + 8_000) for lane in LANES for _ in range(200)]
     produce(pipeline.kafka, [*at_once, *records])
     wait_for_moves(redelivery, at_once)  # so the records behind them are read as well
     schedulers[0].freeze()
