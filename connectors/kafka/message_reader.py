@@ -5,13 +5,11 @@ value of each record, which costs as much as reading it. Blocking; one thread's.
 """
 
 from collections.abc import Sequence
-from time import monotonic
 from typing import cast
 
 from confluent_kafka import Message
 
-from connectors.kafka.errors import TopicUnanswered
-from connectors.kafka.range_reader import POLL_S, SILENCE_S, RangeReader
+from connectors.kafka.range_reader import RangeReader
 
 __all__ = ["MessageReader"]
 
@@ -25,16 +23,7 @@ class MessageReader(RangeReader):
         Raises:
             TopicUnanswered: nothing came for long, although there is something. What was given out, was.
         """
-        silent_since_s = monotonic()
-        while self._open:
-            consumed = self._consumer.consume(most, POLL_S)
-            if messages := self._within(consumed):
-                return messages
-            if consumed:
-                silent_since_s = monotonic()
-            elif monotonic() - silent_since_s > SILENCE_S:
-                raise TopicUnanswered(f"topic {self._topic}: nothing came for {SILENCE_S:g} s")
-        return []
+        return self._given_out(most, self._within)
 
     def _within(self, consumed: Sequence[Message]) -> list[Message]:
         messages: list[Message] = []

@@ -6,27 +6,29 @@ from there leaves nothing out. Blocking; one thread's.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
-from typing import Final
+from typing import Final, TypeVar
 
 from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 
 from connectors.kafka.errors import TopicUnanswered
 from connectors.kafka.read_record import ReadRecord, reader_config, record_of
 
-__all__ = ["POLL_S", "SILENCE_S", "RangeReader"]
+__all__ = ["RangeReader"]
 
 _log = logging.getLogger("connectors.kafka.reader")
 
-POLL_S: Final = 0.05
-"""How long one look for records lasts."""
-
-SILENCE_S: Final = 15.0
-"""After so long without a record, where there is one, nobody answers."""
-
+#: How long one look for records lasts.
+_POLL_S: Final = 0.05
+#: After so long without a record, where there is one, nobody answers.
+_SILENCE_S: Final = 15.0
 _QUEUED_KBYTES: Final = 16_384
 _EOF: Final = KafkaError._PARTITION_EOF  # noqa: SLF001 - Kafka's own name
+
+
+#: How a record is given out.
+_Given = TypeVar("_Given")
 
 
 class RangeReader:
@@ -73,21 +75,26 @@ class RangeReader:
         Raises:
             TopicUnanswered: nothing came for long, although there is something. What was given out, was.
         """
-        silent_since_s = monotonic()
-        while self._open:
-            messages = self._consumer.consume(most, POLL_S)
-            records = [record for message in messages if (record := self._take(message)) is not None]
-            if records:
-                return records
-            if messages:
-                silent_since_s = monotonic()
-            elif monotonic() - silent_since_s > SILENCE_S:
-                raise TopicUnanswered(f"topic {self._topic}: nothing came for {SILENCE_S:g} s")
-        return []
+        return self._given_out(most, self._records)
 
     def close(self) -> None:
         """Leave the broker."""
         self._consumer.close()
+
+    def _given_out(self, most: int, taken: Callable[[Sequence[Message]], list[_Given]]) -> list[_Given]:
+        silent_since_s = monotonic()
+        while self._open:
+            messages = self._consumer.consume(most, _POLL_S)
+            if given := taken(messages):
+                return given
+            if messages:
+                silent_since_s = monotonic()
+            elif monotonic() - silent_since_s > _SILENCE_S:
+                raise TopicUnanswered(f"topic {self._topic}: nothing came for {_SILENCE_S:g} s")
+        return []
+
+    def _records(self, messages: Sequence[Message]) -> list[ReadRecord]:
+        return [record for message in messages if (record := self._take(message)) is not None]
 
     def _take(self, message: Message) -> ReadRecord | None:
         error, number = message.error(), message.partition()

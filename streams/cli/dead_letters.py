@@ -40,8 +40,7 @@ from streams.cli.letter_tables import (
     print_letters,
 )
 from streams.cli.recover import DETACH_HELP
-from streams.cli.replay_run import carried_out
-from streams.cli.replay_shown import show_replay, show_result
+from streams.cli.replay_run import carry_out
 from streams.cli.shown import CursorOption, LimitOption, print_json
 from streams.log import configure_log
 from streams.replay.pace import DEFAULT_RATE_PER_S, LEAST_RATE_PER_S, MOST_RATE_PER_S
@@ -202,11 +201,7 @@ def redrive(  # noqa: PLR0913 - one option for each filter
                 )
                 .replay
             )
-        if detach:
-            show_replay(replay, as_json=as_json)
-            return
-        replay = carried_out(settings, replay.id, go_on=f"outbox replay resume {replay.id}")
-    show_result(replay, as_json=as_json)
+        carry_out(settings, replay, as_json=as_json, detach=detach)
 
 
 @app.command()

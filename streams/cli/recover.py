@@ -8,8 +8,7 @@ import typer
 from connectors.postgres.connection import connect
 from streams.cli.endpoint_store import cli_actor
 from streams.cli.errors import said_plainly
-from streams.cli.replay_run import carried_out
-from streams.cli.replay_shown import show_replay, show_result
+from streams.cli.replay_run import carry_out
 from streams.cli.shown import TIME_HELP, moment
 from streams.replay.pace import DEFAULT_RATE_PER_S, LEAST_RATE_PER_S, MOST_RATE_PER_S
 from streams.replay.requests import request_recovery
@@ -73,8 +72,4 @@ def recover(
                 actor=cli_actor(),
                 idempotency_key=key,
             )
-        if detach:
-            show_replay(replay, as_json=as_json)
-            return
-        replay = carried_out(settings, replay.id, go_on=f"outbox replay resume {replay.id}")
-    show_result(replay, as_json=as_json)
+        carry_out(settings, replay, as_json=as_json, detach=detach)

@@ -16,8 +16,8 @@ from streams.cli.endpoint_store import cli_actor
 from streams.cli.errors import said_plainly
 from streams.cli.replay_range import run
 from streams.cli.replay_reset import reset
-from streams.cli.replay_run import carried_out
-from streams.cli.replay_shown import replay_fields, show_replay, show_replays, show_result
+from streams.cli.replay_run import carry_out
+from streams.cli.replay_shown import replay_fields, show_replay, show_replays
 from streams.cli.shown import print_json
 from streams.settings import load_settings
 
@@ -76,9 +76,8 @@ def resume(replay_id: ReplayId, *, as_json: AsJson = False) -> None:
     with said_plainly():
         settings = load_settings(needs=("database_url", "kafka_bootstrap_servers"))
         with _store() as store:
-            store.get(replay_id)
-        replay = carried_out(settings, replay_id, go_on=f"outbox replay resume {replay_id}")
-    show_result(replay, as_json=as_json)
+            replay = store.get(replay_id)
+        carry_out(settings, replay, as_json=as_json)
 
 
 app.command()(reset)

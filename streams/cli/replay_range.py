@@ -27,8 +27,7 @@ from streams.cli.range_choice import (
     rate_per_s,
 )
 from streams.cli.recover import DETACH_HELP, KEY_HELP
-from streams.cli.replay_run import carried_out, progress_bar
-from streams.cli.replay_shown import show_replay, show_result
+from streams.cli.replay_run import carry_out, progress_bar
 from streams.cli.shown import a_table, print_json, printable
 from streams.replay.range_count import RangeCount, count_range
 from streams.replay.range_ports import range_ports
@@ -96,11 +95,7 @@ def run(  # noqa: PLR0913 - one option for each filter
                 actor=cli_actor(),
                 idempotency_key=key,
             )
-        if detach:
-            show_replay(replay, as_json=as_json)
-            return
-        replay = carried_out(settings, replay.id, go_on=f"outbox replay resume {replay.id}")
-    show_result(replay, as_json=as_json)
+        carry_out(settings, replay, as_json=as_json, detach=detach)
 
 
 def _agreed(

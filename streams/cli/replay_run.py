@@ -31,11 +31,12 @@ from connectors.postgres.connection import connect
 from connectors.postgres.replays import ReplayStore
 from connectors.postgres.stored_replay import Replay
 from streams.cli.endpoint_store import cli_actor
+from streams.cli.replay_shown import show_replay, show_result
 from streams.log import configure_log
 from streams.replay.process import replay_here
 from streams.settings import Settings
 
-__all__ = ["INTERRUPTED", "carried_out", "progress_bar"]
+__all__ = ["INTERRUPTED", "carry_out", "progress_bar"]
 
 INTERRUPTED: Final = 130
 """The exit code after Ctrl-C, as shells have it."""
@@ -44,13 +45,25 @@ _LOOK_EVERY_S: Final = 0.2
 _AGAIN_S: Final = 1.0
 
 
-def carried_out(settings: Settings, replay_id: str, *, go_on: str) -> Replay:
+def carry_out(settings: Settings, replay: Replay, *, as_json: bool, detach: bool = False) -> None:
+    """Execute a replay that was asked for, to its end, and print what came of it; only print it, where it is detached.
+
+    Raises:
+        typer.Exit: it failed, or was stopped; or Ctrl-C.
+        PostgresError: as Postgres says.
+    """
+    if detach:
+        show_replay(replay, as_json=as_json)
+    else:
+        show_result(_carried_out(settings, replay.id), as_json=as_json)
+
+
+def _carried_out(settings: Settings, replay_id: str) -> Replay:
     """Execute a replay to its end, and return it as it ended. Progress is drawn on stderr, where that is a terminal.
 
     Args:
         settings: where Postgres and Kafka are.
         replay_id: which one.
-        go_on: the command that goes on with it after Ctrl-C.
 
     Raises:
         typer.Exit: Ctrl-C.
@@ -73,8 +86,8 @@ def carried_out(settings: Settings, replay_id: str, *, go_on: str) -> Replay:
         return _followed(settings, replay_id, failures)
     except KeyboardInterrupt:
         typer.echo(
-            f"Left before its end: an `outbox api` goes on with replay {replay_id}, or `{go_on}`. "
-            f"`outbox replay stop {replay_id}` ends it.",
+            f"Left before its end: an `outbox api` goes on with replay {replay_id}, or "
+            f"`outbox replay resume {replay_id}`. `outbox replay stop {replay_id}` ends it.",
             err=True,
         )
         raise typer.Exit(INTERRUPTED) from None

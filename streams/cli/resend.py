@@ -9,8 +9,7 @@ from connectors.postgres.connection import connect
 from streams.cli.endpoint_store import cli_actor
 from streams.cli.errors import said_plainly
 from streams.cli.recover import DETACH_HELP, KEY_HELP
-from streams.cli.replay_run import carried_out
-from streams.cli.replay_shown import show_replay, show_result
+from streams.cli.replay_run import carry_out
 from streams.replay.requests import request_resend
 from streams.settings import load_settings
 
@@ -38,8 +37,4 @@ def resend(
                 idempotency_key=key,
                 new_reader=lambda: RecordReader(settings.kafka_bootstrap_servers, client_id="outbox-cli"),
             )
-        if detach:
-            show_replay(replay, as_json=as_json)
-            return
-        replay = carried_out(settings, replay.id, go_on=f"outbox replay resume {replay.id}")
-    show_result(replay, as_json=as_json)
+        carry_out(settings, replay, as_json=as_json, detach=detach)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 from uuid import UUID
 
-from connectors.epoch import from_epoch_ms
+from connectors.epoch import from_epoch_ms, to_the_ms
 from connectors.postgres.dead_letter import DeadLetterRow, LetterClass
 from connectors.postgres.dead_letter_id import dead_letter_id
 from streams.errors import RecordMalformed
@@ -126,7 +126,7 @@ def _created_at(headers: Mapping[str, bytes]) -> datetime | None:
         moment = datetime.fromisoformat(headers.get("created-at", b"").decode()).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-    moment = moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    moment = to_the_ms(moment)
     return moment if _FIRST <= moment <= from_epoch_ms(_TIME_MAX_MS) else None
 
 

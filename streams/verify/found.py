@@ -15,6 +15,7 @@ from uuid import UUID
 
 from confluent_kafka import Message
 
+from connectors.epoch import to_the_ms
 from connectors.kafka.message_headers import message_headers
 from connectors.postgres.reconciliation import FoundEvent, HeldDelivery, Period
 from streams.errors import RecordMalformed
@@ -24,7 +25,6 @@ from streams.verify.expectation import Expectation
 __all__ = ["found_events", "held_deliveries"]
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_MS: Final = 1_000
 
 
 def found_events(
@@ -91,7 +91,7 @@ def _moment(raw: bytes | None) -> datetime:
     moment = datetime.fromisoformat(_text(raw))
     if moment.tzinfo is None:
         raise ValueError("a time without a zone")
-    return moment.replace(microsecond=moment.microsecond // _MS * _MS)
+    return to_the_ms(moment)
 
 
 def _id(raw: bytes | None) -> str:

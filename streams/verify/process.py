@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
 
+from connectors.epoch import to_the_ms
 from connectors.postgres.connection import SILENCE_PARAMETERS, connect, database_time
 from connectors.postgres.endpoints import EndpointStore
 from connectors.postgres.reconciliation import Period, Reconciliation
@@ -28,7 +29,6 @@ MARGIN: Final = timedelta(seconds=30)
 """Events younger than that are not looked at, unless somebody says until when: they are on their way."""
 
 _PARAMETERS: Final = {"application_name": "outbox-verify", **SILENCE_PARAMETERS}
-_MS: Final = 1_000
 _LONGEST: Final = timedelta(hours=1)
 
 
@@ -58,9 +58,9 @@ def verify(
     with connect(url, **_PARAMETERS) as connection:
         connection.autocommit = True
         now = database_time(connection)
-        asked_since = _to_the_ms(request.since)
+        asked_since = to_the_ms(request.since)
         since = max(asked_since, _log_begins(settings, now))
-        until = _to_the_ms(now - MARGIN if request.until is None else min(request.until, now))
+        until = to_the_ms(now - MARGIN if request.until is None else min(request.until, now))
         if since >= until:
             raise VerificationRefused(
                 f"There is no time from {since:%Y-%m-%dT%H:%M:%SZ} to {until:%Y-%m-%dT%H:%M:%SZ} to verify: say an "
@@ -112,8 +112,3 @@ def _warnings(asked: datetime, since: datetime) -> tuple[str, ...]:
         "events of the days before, and they were left out"
     )
     return (said,)
-
-
-def _to_the_ms(moment: datetime) -> datetime:
-    """The log has whole milliseconds."""
-    return moment.replace(microsecond=moment.microsecond // _MS * _MS)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from uuid import UUID
 
 from connectors.postgres.stored_replay import Replay
@@ -18,7 +18,19 @@ from streams.replay.source import Batch, NotYet, Start, Verdict
 from tests.support.deliveries import a_delivery, an_event
 from tests.unit.replay.replayed import a_replay
 
-__all__ = ["Claim", "Killed", "Outlet", "Source", "Step", "World", "crash_after", "is_due", "sent", "wanted"]
+__all__ = [
+    "Claim",
+    "Killed",
+    "Outlet",
+    "Source",
+    "Step",
+    "World",
+    "crash_after",
+    "is_due",
+    "killed_twice_at_every_step",
+    "sent",
+    "wanted",
+]
 
 Step = Callable[[str], None]
 
@@ -193,6 +205,37 @@ def sent(world: World) -> Counter[int]:
 
 def wanted(world: World) -> Counter[int]:
     return Counter(one.event.id.int for one in world.deliveries if is_due(one))
+
+
+_World = TypeVar("_World", bound=World)
+
+
+def killed_twice_at_every_step(new_world: Callable[[], _World]) -> Iterator[_World]:
+    """Worlds in which it was killed before an effect, its successor before another, and the third came to the end.
+
+    For every effect of the first, of which there are many, and every later one of the second.
+    """
+    first = second = 0
+    while True:
+        world = new_world()
+        world.at_step = crash_after(first)
+        try:
+            world.execute()
+        except Killed:
+            pass
+        else:
+            assert first > 20
+            return
+        world.at_step = crash_after(second)
+        try:
+            world.execute()
+        except Killed:
+            second += 1
+        else:
+            first, second = first + 1, 0
+        world.at_step = lambda _step: None
+        world.execute()
+        yield world
 
 
 def crash_after(steps: int) -> Step:

@@ -26,7 +26,7 @@ from streams.replay.source import NotYet, Start
 from tests.support.deliveries import an_event
 from tests.unit.replay.range_world import BILLING, Ports, Rows, a_row, selection
 from tests.unit.replay.replayed import HOUR, NOW, TARGET, a_replay, events, record
-from tests.unit.replay.stepped_world import Killed, World, crash_after
+from tests.unit.replay.stepped_world import World, killed_twice_at_every_step
 from tests.unit.webhook.records import endpoint
 
 MOMENT = timedelta(microseconds=1)
@@ -243,28 +243,9 @@ def _is_wanted(event: Event) -> bool:
 @pytest.mark.parametrize("as_rows", [False, True], ids=["kafka", "postgres"])
 def test_killed_at_any_step_each_target_has_each_of_its_events_once(*, as_rows: bool) -> None:
     """Before every single effect in turn, and its successor before every later one: no event twice, none left out."""
-    first = second = 0
-    while True:
-        world = RangeWorld(as_rows=as_rows)
-        world.at_step = crash_after(first)
-        try:
-            world.execute()
-        except Killed:
-            pass
-        else:
-            break
-        world.at_step = crash_after(second)
-        try:
-            world.execute()
-        except Killed:
-            second += 1
-        else:
-            first, second = first + 1, 0
-        world.at_step = lambda _step: None
-        world.execute()
+    for world in killed_twice_at_every_step(lambda: RangeWorld(as_rows=as_rows)):
         assert Counter(map(sent_key, world.redelivery)) == world.wanted()
         assert world.replay.status == "done"
         assert world.replay.sent == len(world.redelivery)
         assert world.replay.events_read == 8
         assert world.replay.sent + world.replay.skipped == 8 * 2
-    assert first > 20

@@ -12,35 +12,23 @@ import pytest
 
 from connectors.kafka.errors import ClusterUnreachable
 from streams.errors import ReplayRefused
-from tests.unit.replay.stepped_world import Killed, World, crash_after, sent, wanted
+from tests.unit.replay.stepped_world import (
+    Killed,
+    World,
+    crash_after,
+    killed_twice_at_every_step,
+    sent,
+    wanted,
+)
 
 
 def test_killed_at_any_step_it_is_taken_over_with_each_event_once() -> None:
     """Before every single effect in turn, and its successor before every later one: no event twice, none left out."""
-    first = second = 0
-    while True:
-        world = World(8)
-        world.at_step = crash_after(first)
-        try:
-            world.execute()
-        except Killed:
-            pass
-        else:
-            break
-        world.at_step = crash_after(second)
-        try:
-            world.execute()
-        except Killed:
-            second += 1
-        else:
-            first, second = first + 1, 0
-        world.at_step = lambda _step: None
-        world.execute()
+    for world in killed_twice_at_every_step(lambda: World(8)):
         assert sent(world) == wanted(world)
         assert world.replay.status == "done"
         assert world.replay.sent == len(world.redelivery)
         assert world.replay.events_read == world.replay.sent + world.replay.skipped == 8
-    assert first > 20
 
 
 def test_who_takes_over_gives_the_one_before_time_to_find_out() -> None:
